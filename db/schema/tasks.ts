@@ -27,6 +27,8 @@ export const tasks = quietTable(
     /** Known from the beginning; the chat itself is made when the workspace can be worked in. */
     chat_id: text().notNull(),
     prompt: text().notNull(),
+    /** The coding agent that leads the chat; null: a model does. */
+    coding_agent: text(),
     /** What the chat is to begin with; null: as the owner's other chats. */
     model_config_id: text(),
     reasoning_effort: text().notNull().default(""),

@@ -58,6 +58,8 @@ export const templates = sqliteTable(
     trash_days: integer().notNull().default(7),
     /** off | people | public: who starts a stopped workspace by connecting to it. */
     wake_on_connect: text().notNull().default("people"),
+    /** The coding agent that chats and tasks in its workspaces begin with unless a person chooses otherwise; empty: none. */
+    default_coding_agent: text().notNull().default(""),
     max_port_share_level: text().notNull().default("public"),
     use_classic_parameter_flow: integer({ mode: "boolean" }).notNull().default(true),
     cors_behavior: text().notNull().default("simple"),

@@ -1,11 +1,18 @@
 // Setting coding agents up, and who may begin chats with them.
 import { expect, test } from "bun:test";
+import type { Static } from "@sinclair/typebox";
+import { updateTemplate } from "#db/templates/templates.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { AvailableAgents, CodingAgents } from "#schema/ai/coding-agents.ts";
+import type { AuditLogs } from "#schema/audit.ts";
+import type { Template } from "#schema/templates/template.ts";
 import { Client } from "#src/client.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { openChatWorld } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
-import { seedUser } from "#test/support/seed.ts";
+import { contextOf, seedAgent, seedUser } from "#test/support/seed.ts";
+import { ECHO, makeTemplate, unique } from "#test/support/templates.ts";
+import { seedTemplate } from "#test/support/workspaces.ts";
 
 const world = await forFile(openChatWorld());
 const { owner: person, organization_id } = world;
@@ -65,4 +72,70 @@ test("[CA-12] a chat begins with an agent that is enabled, in a workspace; witho
   const plain = await begin({});
   expect(plain.status).toBe(201);
   expect(await plain.json()).not.toHaveProperty("coding_agent");
+});
+
+const defaultOf = async (query: Record<string, string>) =>
+  (await person.get<AvailableAgents>(`${AGENTS}/available?${new URLSearchParams(query)}`)).default_agent;
+
+test("[CA-32] a template names an agent that is turned on; one that is turned off or deleted stays named with the reason", async () => {
+  await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
+  const { template_id } = await seedTemplate(world.server, undefined, { organization_id });
+  const at = `/api/v2/templates/${template_id}`;
+  const standard = { name: "mine", display_name: "Test agent", problem: "" };
+  expect(await admin.get<Template>(at)).toMatchObject({ default_coding_agent: "" });
+  expect(await defaultOf({ template_id })).toBeUndefined();
+  for (const name of ["codex", "nothing", "Not a name"]) {
+    expect([name, await statusOf(admin, "PATCH", at, { default_coding_agent: name })]).toEqual([name, 400]);
+  }
+  expect(await statusOf(person, "PATCH", at, { default_coding_agent: "mine" })).toBe(403);
+  expect(await admin.patch<Template>(at, { default_coding_agent: "mine" })).toMatchObject({
+    default_coding_agent: "mine",
+  });
+  const { audit_logs } = await admin.get<Static<typeof AuditLogs>>("/api/v2/audit?q=resource_type:template&limit=10");
+  const entry = audit_logs.find(({ resource_id, status_code }) => resource_id === template_id && status_code < 400);
+  expect(entry?.diff.default_coding_agent).toEqual({ old: "", new: "mine", secret: false });
+  expect(await defaultOf({ template_id })).toEqual(standard);
+
+  await admin.put<unknown>(`${AGENTS}/mine`, Object.assign({}, TEST_AGENT, { enabled: false }));
+  const off = 'The coding agent "Test agent" is turned off.';
+  expect(await defaultOf({ template_id })).toEqual(Object.assign({}, standard, { problem: off }));
+  // What else is changed, also with the name that is there, leaves it named.
+  expect(await statusOf(admin, "PATCH", at, { default_coding_agent: "mine", description: "x" })).toBe(200);
+  await admin.delete(`${AGENTS}/mine`);
+  const gone = { name: "mine", display_name: "mine", problem: 'There is no coding agent "mine".' };
+  expect(await defaultOf({ template_id })).toEqual(gone);
+  expect(await admin.patch<Template>(at, { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
+});
+
+test("[CA-32] the default agent is read for a workspace by people who see it; a chat that names no agent has none", async () => {
+  await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
+  const { workspace_id, owner_token } = await seedAgent(world.server);
+  const owner = new Client(world.server.url, owner_token);
+  const place = await contextOf(world.server).store.get(findWorkspacePlace({ id: workspace_id }));
+  const template_id = place?.template_id ?? "";
+  const named = updateTemplate(template_id, { default_coding_agent: "mine" }, { expect: 1 });
+  await contextOf(world.server).store.commit([named]);
+  const path = `${AGENTS}/available?workspace_id=${workspace_id}`;
+  expect((await owner.get<AvailableAgents>(path)).default_agent?.name).toBe("mine");
+  expect(await statusOf(person, "GET", path)).toBe(404);
+  expect(await statusOf(owner, "GET", `${path}&template_id=${template_id}`)).toBe(400);
+  const body = {
+    organization_id: place?.organization_id,
+    workspace_id,
+    content: [{ type: "text", text: "x" }],
+  };
+  const made = await owner.fetch("POST", "/api/v2/chats", body);
+  expect([made.status, await made.json()]).toEqual([201, expect.not.objectContaining({ coding_agent: "mine" })]);
+});
+
+test("[CA-32] a template begins with the default agent of its template.yaml, which must be turned on", async () => {
+  await admin.put<unknown>(`${AGENTS}/mine`, TEST_AGENT);
+  const make = (agent: string, more: object = {}) =>
+    makeTemplate(admin, `${unique()}default_coding_agent: ${agent}\n${ECHO}`, more);
+  expect(await make("mine")).toMatchObject({ default_coding_agent: "mine" });
+  await expect(make("codex")).rejects.toMatchObject({
+    status: 400,
+    body: { message: 'The coding agent "Codex" is turned off.' },
+  });
+  expect(await make("codex", { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
 });

@@ -1,8 +1,10 @@
-// A person keeps a secret for their workspaces, gives a task, looks at what came of it, pauses and deletes it, with the screen alone.
-// node tasks.mjs CHROMIUM URL EMAIL PASSWORD [FOLDER]
+// A person keeps a secret for their workspaces, names the default agent of a template, gives a task, looks at what came of it, pauses and
+// deletes it, and starts a chat, with the screen alone.
+// node tasks.mjs CHROMIUM URL EMAIL PASSWORD TEMPLATE WORKSPACE [FOLDER]
 import { inApp, signIn } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
 
-const [file, url, email, password, folder] = process.argv.slice(2);
+const [file, url, email, password, template, workspace, folder] = process.argv.slice(2);
 
 await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   const dialog = page.getByRole("dialog");
@@ -25,6 +27,12 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await look("secrets");
   result.shown = (await page.content()).includes("canary-of-the-registry");
 
+  await page.goto(at(`/templates/${template}/settings`));
+  await page.getByLabel("Default agent").selectOption({ label: "Test agent" });
+  await look("template-default-agent");
+  await page.getByRole("button", { name: "Save template" }).click();
+  await page.getByText("Template saved").waitFor();
+
   await page.goto(at("/account/notifications"));
   await page.getByRole("switch", { name: /^Chat needs you/ }).click();
   await page.getByRole("link", { name: "Tasks", exact: true }).click();
@@ -36,9 +44,10 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByText("No tasks yet").waitFor();
   await look("tasks-none");
   await page.getByRole("button", { name: "New task" }).click();
-  await dialog.getByLabel("What would you like to work on?").fill("Say good morning to the harbour.");
+  await dialog.getByLabel("What would you like to work on?").fill("say Good morning, harbour.");
   await dialog.getByLabel("Template").selectOption({ index: 0 });
   await dialog.getByLabel("Name").fill("morning");
+  result.leads = await dialog.getByLabel("Agent or model").locator("option").allTextContents();
   await look("tasks-new");
   await confirm("Start task");
   const task = page.getByRole("listitem").filter({ hasText: "morning" });
@@ -47,7 +56,8 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await look("tasks");
   await task.getByRole("link").first().click();
   await page.waitForURL("**/chats/*");
-  await page.getByText("Say good morning to the harbour.").first().waitFor();
+  await page.getByText("Good morning, harbour.", { exact: true }).waitFor();
+  await page.getByTitle("This chat uses a coding agent").getByText("Test agent").waitFor();
   await page.goBack();
 
   const more = async (what) => {
@@ -61,4 +71,38 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await more("Delete…");
   await confirm("Delete task");
   await task.waitFor({ state: "detached", timeout: 120_000 });
+
+  // The template's agent is chosen in its workspaces, until the person chooses something else.
+  const leads = (name) => page.getByRole("button", { name, exact: true }).waitFor();
+  const pick = async (from, name) => {
+    await page.getByRole("button", { name: from, exact: true }).click();
+    await page
+      .getByRole("group", { name: /^(Model|Coding agent): / })
+      .getByRole("button", { name })
+      .click();
+    await leads(name);
+  };
+  const write = async (text) => {
+    const field = page.getByRole("textbox", { name: "Message" });
+    await field.fill(text);
+    await field.press("Enter");
+    await page.waitForURL("**/chats/*-*");
+  };
+  await page.goto(at("/chats"));
+  await leads("coder");
+  await page.goto(at(`/chats?workspace=${workspace}`));
+  await leads("Test agent");
+  await look("chat-default-agent");
+  await pick("Test agent", "coder");
+  await pick("coder", "Test agent");
+  await write("say Hello from the agent.");
+  await page.getByText("Hello from the agent.", { exact: true }).waitFor();
+  await askTest("off");
+  await page.goto(at(`/chats?workspace=${workspace}`));
+  await page.getByText('The coding agent "Test agent" is turned off.').waitFor();
+  await leads("coder");
+  await look("chat-default-agent-off");
+  await write("Hello, model.");
+  await page.getByTitle("This chat uses a coding agent").waitFor({ state: "detached" });
 });
+process.exit(0);

@@ -1,6 +1,8 @@
 // Tasks and secrets in a real browser: a real server, a real local workspace for each task, and a model that talks.
 import { expect } from "bun:test";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace } from "#test/crash/server-story.ts";
+import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -8,14 +10,20 @@ import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git],
-  "[WB-67][TK-2][TK-6][TK-7][WB-4][WB-6] a secret is kept, and a task is given, followed, paused, resumed and deleted with the screen alone",
+  "[WB-67][CB-16][TK-2][TK-6][TK-7][TK-9][WB-4][WB-6] a secret is kept, and a task is given to the default agent of its template, followed, paused, resumed and deleted, and a chat begins with that agent, with the screen alone",
   async () => {
     await using story = await openPlace(async (_, stack) => `${stack.use(await TalkingModel.start()).server.url}/v1`);
     const { url } = story.place.client;
-    const told = await runStory("tasks.mjs", [url.href, ADMIN.email, ADMIN.password]);
-    expect(told).toMatchObject({ wrong: [], shown: false });
+    const { admin } = story.world;
+    const setAgent = (enabled: boolean) =>
+      admin.put<unknown>("/api/v2/ai/agents/test", Object.assign({}, TEST_AGENT, { enabled }));
+    await setAgent(true);
+    const { template_id } = await admin.get<Workspace>(`/api/v2/workspaces/${story.workspace_id}`);
+    const given = [url.href, ADMIN.email, ADMIN.password, template_id, story.workspace_id];
+    const told = await runStory("tasks.mjs", given, { off: () => setAgent(false) });
+    expect(told).toMatchObject({ wrong: [], shown: false, leads: ["Default (Test agent)", "Test agent", "coder"] });
     expect(told.refused).not.toBe("");
-    expect(await story.world.admin.get("/api/v2/users/me/secrets")).toMatchObject([{ name: "registry" }]);
+    expect(await admin.get("/api/v2/users/me/secrets")).toMatchObject([{ name: "registry" }]);
     expect(strayRequests(told, url.origin)).toEqual([]);
     expect(ownComplaints(told)).toEqual([]);
   },

@@ -4,6 +4,7 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Task } from "#schema/tasks/task.ts";
 import { Client } from "#src/client.ts";
+import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { scaled } from "#test/support/pace.ts";
 import { until } from "#test/support/until.ts";
@@ -44,6 +45,22 @@ test("[CV-29] a task is made from words or a pipe, listed, looked at, paused, re
   expect(await run("tasks delete mend")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
   expect(await must("tasks delete mend --yes")).toBe("mend and its workspace are being deleted.\n");
   expect(await run("tasks status mend")).toMatchObject({ code: 1, err: expect.stringContaining("no task mend") });
+  await admin.put<unknown>("/api/v2/ai/agents/mine", TEST_AGENT);
+  expect(JSON.parse(await must("tasks create --template echo --name led --agent mine --json", "Go."))).toMatchObject({
+    coding_agent: "mine",
+  });
+  expect(await must("tasks status led")).toMatch(/\nAgent {9}mine\n/);
+  const chat = JSON.parse(await must("chat new Hello --workspace led --agent mine --no-wait --json"));
+  expect(chat).toMatchObject({ coding_agent: "mine" });
+  expect(await run("chat new Hello --agent mine")).toMatchObject({
+    code: 2,
+    err: expect.stringContaining("--workspace"),
+  });
+  expect(await run("tasks create --template echo --agent mine --model demo x")).toMatchObject({ code: 2 });
+  expect(await run("tasks create --template echo --agent nothing x")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('There is no coding agent "nothing".'),
+  });
   expect(await run("task list")).toMatchObject({ code: 2, err: expect.stringContaining("slipway tasks") });
 });
 

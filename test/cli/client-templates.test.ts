@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { Template } from "#schema/templates/template.ts";
 import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import { Client } from "#src/client.ts";
+import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
 
@@ -92,9 +93,17 @@ test("[CV-25] a template is called and shown otherwise, deprecated, and deleted 
     deprecated: true,
     deprecation_message: "use another",
   });
-  await must("templates edit changing --name changed --ttl off --undeprecate");
+  expect(await run("templates edit changing --default-agent codex")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('The coding agent "Codex" is turned off.'),
+  });
+  await admin.put<unknown>("/api/v2/ai/agents/mine", TEST_AGENT);
+  await must("templates edit changing --default-agent mine");
+  expect(await template("changing")).toMatchObject({ default_coding_agent: "mine", display_name: "Changed one" });
+  await must("templates edit changing --name changed --ttl off --undeprecate --default-agent none");
   expect(await template("changed")).toMatchObject({
     default_ttl_ms: 0,
+    default_coding_agent: "",
     deprecated: false,
     display_name: "Changed one",
   });

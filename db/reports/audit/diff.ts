@@ -42,6 +42,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
       "snapshots_on_stop",
       "trash_days",
       "wake_on_connect",
+      "default_coding_agent",
       "max_port_share_level",
       "use_classic_parameter_flow",
       "cors_behavior",
@@ -61,7 +62,11 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   workspace_build: { ...plain("template_version_id"), canceled_at: { kind: "time" }, state: { kind: "secret" } },
   port_share: plain("agent_name", "port", "protocol", "share_level"),
   // The title is the beginning of the prompt where nobody has given one.
-  task: { ...plain("id", "owner_id", "name", "chat_id"), display_name: { kind: "secret" }, prompt: { kind: "secret" } },
+  task: {
+    ...plain("id", "owner_id", "name", "chat_id", "coding_agent", "model_config_id"),
+    display_name: { kind: "secret" },
+    prompt: { kind: "secret" },
+  },
   chat: plain(
     ...["id", "owner_id", "title", "archived", "labels", "permissions", "plan_mode", "workspace_id"],
     ...["user_acl", "group_acl"],

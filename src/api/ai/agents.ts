@@ -22,14 +22,23 @@ const params = t.Object({ coding_agent: codingAgentName("The name of a coding ag
 export const agents = (ctx: ApiContext) =>
   routes({ prefix: "/ai" })
     .use(callers)
-    .get("/agents/available", () => availableAgents(ctx), {
+    .get("/agents/available", ({ caller, query }) => availableAgents(ctx, caller, query), {
       user,
-      response: { 200: AvailableAgents, ...fails(401) },
+      query: t.Object({
+        workspace_id: t.Optional(
+          t.String({ format: "uuid", description: "Also says what the default agent is for chats in this workspace." }),
+        ),
+        template_id: t.Optional(
+          t.String({ format: "uuid", description: "Also says what the default agent is for tasks of this template." }),
+        ),
+      }),
+      response: { 200: AvailableAgents, ...fails(400, 401, 404) },
       detail: operation({
         tags,
         operationId: "listAvailableCodingAgents",
         summary: "List coding agents that can be chosen",
-        description: "Chats can be begun with these: send the name as `coding_agent`.",
+        description:
+          "Chats and tasks can be begun with these: send the name as `coding_agent`. `default_agent` is the one that the template names, if it names one.",
         scope: "chat:read",
       }),
     })

@@ -23,8 +23,8 @@ export const CHAT = group({
     {
       name: "new",
       usage:
-        "TEXT [--workspace NAME] [--model NAME] [--mode ask|accept_edits|allow|plan] [--permissions ask|allow|deny] [--no-wait]",
-      help: "Starts a chat and prints the answer as it arrives.",
+        "TEXT [--workspace NAME [--agent NAME]] [--model NAME] [--mode ask|accept_edits|allow|plan] [--permissions ask|allow|deny] [--no-wait]",
+      help: "Starts a chat with a model or a coding agent and prints the answer as it arrives.",
       load: () => import("../client/chat/new.ts"),
     },
     {

@@ -20,8 +20,8 @@ export const TASKS = group({
     {
       name: "create",
       usage:
-        "TEXT [--template NAME] [--repo URL] [--branch NAME] [--preset NAME] [--parameter NAME=VALUE]... [--name NAME] [--model NAME]",
-      help: "Creates a workspace and starts a chat with TEXT when it is running.",
+        "TEXT [--template NAME] [--repo URL] [--branch NAME] [--preset NAME] [--parameter NAME=VALUE]... [--name NAME] [--agent NAME | --model NAME]",
+      help: "Creates a workspace and starts a chat with TEXT when it is running: with this coding agent or model, by default with the template's agent.",
       load: () => import("../client/tasks/create.ts"),
     },
     {

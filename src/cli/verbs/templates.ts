@@ -78,8 +78,8 @@ export const TEMPLATES = group({
       name: "edit",
       names,
       usage:
-        "TEMPLATE [--name NAME] [--display-name TEXT] [--description TEXT] [--icon URL] [--ttl DURATION] [--activity-bump DURATION] [--failure-ttl DURATION] [--dormant-after DURATION] [--delete-dormant-after DURATION] [--autostop-days DAYS] [--autostop-weeks N] [--autostart-days DAYS] [--people-autostart on|off] [--people-autostop on|off] [--people-cancel on|off] [--only-active on|off] [--port-sharing LEVEL] [--snapshots-on-stop N|off] [--trash-days N|off] [--wake-on-connect WHO] [--deprecate TEXT] [--undeprecate]",
-      help: "Changes a template's name and description, autostop (a duration or off), required stop and autostart days (monday,friday or none), what users may change, the maximum port sharing level (owner, organization, authenticated, public), how many snapshots on stop are kept, who can start a stopped workspace by connecting to it (off, people, public), and its deprecation message.",
+        "TEMPLATE [--name NAME] [--display-name TEXT] [--description TEXT] [--icon URL] [--ttl DURATION] [--activity-bump DURATION] [--failure-ttl DURATION] [--dormant-after DURATION] [--delete-dormant-after DURATION] [--autostop-days DAYS] [--autostop-weeks N] [--autostart-days DAYS] [--people-autostart on|off] [--people-autostop on|off] [--people-cancel on|off] [--only-active on|off] [--port-sharing LEVEL] [--snapshots-on-stop N|off] [--trash-days N|off] [--wake-on-connect WHO] [--default-agent NAME|none] [--deprecate TEXT] [--undeprecate]",
+      help: "Changes a template's name and description, autostop (a duration or off), required stop and autostart days (monday,friday or none), what users may change, the maximum port sharing level (owner, organization, authenticated, public), how many snapshots on stop are kept, who can start a stopped workspace by connecting to it (off, people, public), the coding agent that chats and tasks start with, and its deprecation message.",
       load: () => import("../client/templates/edit.ts"),
     },
     {

@@ -1,13 +1,22 @@
 // Coding agents that chats can be led with: what everyone may choose, and what administrators set up.
-import { forbidden, invalidField, notFound } from "#base/errors.ts";
+import { forbidden, invalid, invalidField, notFound } from "#base/errors.ts";
 import { FIRST_PART } from "#base/parts.ts";
 import { deleteCodingAgent, findCodingAgent, listCodingAgents, putCodingAgent } from "#db/models/coding-agents.ts";
 import { audited } from "#db/reports/audit/audit.ts";
-import type { AvailableAgents, CodingAgent, CodingAgentInput, CodingAgents } from "#schema/ai/coding-agents.ts";
+import { findTemplateEvenDeleted, type TemplateRow } from "#db/templates/templates.ts";
+import type {
+  AvailableAgents,
+  CodingAgent,
+  CodingAgentInput,
+  CodingAgents,
+  DefaultAgent,
+} from "#schema/ai/coding-agents.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { resolveProfile, withPresets } from "#src/acp/presets.ts";
 import { mayConfigureChats } from "../access.ts";
 import type { DomainContext } from "../context.ts";
+import { templateAt } from "../templates/find.ts";
+import { workspaceAt } from "../workspaces/find.ts";
 
 type Context = Pick<DomainContext, "store" | "clock">;
 
@@ -15,12 +24,64 @@ const checkAdmin = (caller: UserCaller): void => {
   if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment manage coding agents.");
 };
 
-/** Returns the agents that chats can be begun with. */
-export const availableAgents = async ({ store }: Context): Promise<AvailableAgents> => {
-  const agents = withPresets(await listCodingAgents(store)).filter(({ enabled }) => enabled);
+/** Where a chat or task is to begin: in a workspace that is there, or in a new one of a template. */
+type Place = { readonly workspace_id?: string | undefined; readonly template_id?: string | undefined };
+
+/**
+ * Returns the agents that chats can be begun with, and the one that is the default of a workspace's template or of a template. 400 when both
+ * are given, 404 when the caller cannot see it.
+ */
+export const availableAgents = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  place: Place,
+): Promise<AvailableAgents> => {
+  const template = await findTemplateOf(ctx, caller, place);
+  const agents = withPresets(await listCodingAgents(ctx.store)).filter(({ enabled }) => enabled);
+  const default_agent = template && (await findDefaultAgent(ctx, template));
   return {
     agents: agents.map(({ name, display_name, icon, dialect }) => ({ name, display_name, icon, dialect })),
+    ...(default_agent ? { default_agent } : {}),
   };
+};
+
+const findTemplateOf = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  { workspace_id, template_id }: Place,
+): Promise<TemplateRow | undefined> => {
+  if (workspace_id === undefined) {
+    return template_id === undefined ? undefined : (await templateAt(ctx, template_id, caller)).template;
+  }
+  if (template_id !== undefined) throw invalidField("template_id", "cannot be given together with workspace_id");
+  const { template_id: id } = await workspaceAt(ctx, workspace_id, caller);
+  return ctx.store.get(findTemplateEvenDeleted({ id }));
+};
+
+/** Returns the agent that the template names for new chats and tasks, with what is wrong with it; undefined when it names none. */
+export const findDefaultAgent = async (
+  { store }: Pick<DomainContext, "store">,
+  { default_coding_agent: name }: Pick<TemplateRow, "default_coding_agent">,
+): Promise<DefaultAgent | undefined> => {
+  if (name === "") return undefined;
+  const agent = resolveProfile(name, await findCodingAgent(store, name));
+  return { name, display_name: agent?.display_name ?? name, problem: problemOf(name, agent) };
+};
+
+/** Why nothing can be begun with an agent, in a sentence; empty when it can. */
+const problemOf = (name: string, agent: CodingAgent | undefined): string => {
+  if (!agent) return `There is no coding agent "${name}".`;
+  return agent.enabled ? "" : `The coding agent "${agent.display_name}" is turned off.`;
+};
+
+/** Rejects with 400, at this field, for an agent that nothing can be begun with. */
+export const checkAgent = async (
+  { store }: Pick<DomainContext, "store">,
+  name: string,
+  field: "coding_agent" | "default_coding_agent",
+): Promise<void> => {
+  const problem = problemOf(name, resolveProfile(name, await findCodingAgent(store, name)));
+  if (problem !== "") throw invalid(problem, [{ field, detail: "must be a coding agent that is turned on" }]);
 };
 
 /** Returns all agents with their settings. 403 for everyone but owners. */
@@ -55,15 +116,14 @@ export const removeCodingAgent = async ({ store, clock }: Context, caller: UserC
 
 /** Returns the name to store with a new chat; null for none. 400 for one that cannot be chosen, and without a workspace. */
 export const checkCodingAgent = async (
-  { store }: Context,
+  ctx: Context,
   name: string | undefined,
   workspace_id: string | null,
 ): Promise<string | null> => {
   if (name === undefined) return null;
-  const agent = resolveProfile(name, await findCodingAgent(store, name));
-  if (!agent?.enabled) throw invalidField("coding_agent", "names no coding agent that is enabled");
+  await checkAgent(ctx, name, "coding_agent");
   if (workspace_id === null) throw invalidField("workspace_id", "is needed: a coding agent works in a workspace");
-  return agent.name;
+  return name;
 };
 
 const audit = (name: string) =>

@@ -12,11 +12,12 @@ export const taskChats = (ctx: DomainContext): Pick<TaskKeeperDeps, "begin" | "e
   begin: async (task) => {
     const owner = await asCaller(ctx.store, task.owner_id);
     if (!owner) throw forbidden("The owner may not do anything now.");
-    const { organization_id, workspace_id, prompt, model_config_id, reasoning_effort } = task;
+    const { organization_id, workspace_id, prompt, coding_agent, model_config_id, reasoning_effort } = task;
     const body = {
       organization_id,
       workspace_id,
       content: [{ type: "text", text: prompt }],
+      ...(coding_agent === null ? {} : { coding_agent }),
       ...(model_config_id === null ? {} : { model_config_id }),
       reasoning_effort,
     };

@@ -1,14 +1,16 @@
 // Making a task: everything is checked here; then its row, the workspace with its first build and the timer that gives the prompt are
 // written as one batch (rule TK-1).
 import { GIVE_PROMPT, TASK } from "#actors/tasks/keeper.ts";
-import { forbidden } from "#base/errors.ts";
+import { forbidden, invalid, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { setTimer } from "#db/engine/timers.ts";
 import { insertTask, type TaskRow } from "#db/tasks/tasks.ts";
+import type { TemplateRow } from "#db/templates/templates.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { CreateTask, Task } from "#schema/tasks/task.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { mayCreateChat } from "../access.ts";
+import { checkAgent, findDefaultAgent } from "../ai/coding-agents.ts";
 import { chooseModel } from "../chats/create.ts";
 import { parseEffort, toContent } from "../chats/input.ts";
 import { toChatId } from "../chats/repeat.ts";
@@ -31,8 +33,6 @@ export const createTask = async (
   // Its chat works with the owner's credentials, so nobody else speaks in it (facts/chats 4.1).
   if (owner.id !== caller.user_id) throw forbidden("You can create tasks only for yourself.");
   const prompt = parsePrompt(body.input);
-  const model = body.model_config_id === undefined ? null : chooseModel(ctx, body.model_config_id);
-  if (model === null) chooseModel(ctx, undefined);
   const reasoning_effort = parseEffort(body.reasoning_effort) ?? "";
   await checkUsageLimit(ctx, owner.id);
   const id = uuid();
@@ -48,28 +48,33 @@ export const createTask = async (
     body: workspace,
     task: {
       id,
-      rows: ({ workspace_id, organization_id }) => {
+      prepare: async (template) => {
+        const { organization_id } = template;
         if (!mayCreateChat(caller, organization_id)) throw forbidden("You are not a member of this organization.");
-        const row: TaskRow = {
-          id,
-          organization_id,
-          owner_id: owner.id,
-          name,
-          display_name: body.display_name?.trim() || titleFor(prompt),
-          workspace_id,
-          chat_id: toChatId(owner.id, toRequest(id).key),
-          prompt,
-          model_config_id: model,
-          reasoning_effort,
-          delivered_at: null,
-          problem: "",
-          snapshot: null,
-          created_at: now,
-          updated_at: now,
-          deleted: false,
+        const { coding_agent, model_config_id } = await chooseLead(ctx, body, template);
+        return (workspace_id) => {
+          const row: TaskRow = {
+            id,
+            organization_id,
+            owner_id: owner.id,
+            name,
+            display_name: body.display_name?.trim() || titleFor(prompt),
+            workspace_id,
+            chat_id: toChatId(owner.id, toRequest(id).key),
+            prompt,
+            coding_agent,
+            model_config_id,
+            reasoning_effort,
+            delivered_at: null,
+            problem: "",
+            snapshot: null,
+            created_at: now,
+            updated_at: now,
+            deleted: false,
+          };
+          task = row;
+          return [insertTask(row), setTimer(TASK, id, GIVE_PROMPT, now), ...auditTask({ after: row }, now)];
         };
-        task = row;
-        return [insertTask(row), setTimer(TASK, id, GIVE_PROMPT, now), ...auditTask({ after: row }, now)];
       },
     },
   });
@@ -77,6 +82,36 @@ export const createTask = async (
   const place = await store.get(findWorkspacePlace({ id: task.workspace_id }));
   if (place) ctx.tasks.wait({ task_id: id, workspace_id: place.id });
   return presentTask(ctx, task, caller);
+};
+
+/**
+ * Returns what leads the task's chat: the agent or model that is asked for, else the template's default agent, else a model as in the owner's
+ * other chats. 400 when it cannot be used: an agent is never replaced by anything else.
+ */
+const chooseLead = async (
+  ctx: DomainContext,
+  { coding_agent, model_config_id }: CreateTask,
+  template: TemplateRow,
+): Promise<Pick<TaskRow, "coding_agent" | "model_config_id">> => {
+  if (coding_agent !== undefined) {
+    if (model_config_id !== undefined) {
+      throw invalidField("coding_agent", "cannot be given together with model_config_id");
+    }
+    await checkAgent(ctx, coding_agent, "coding_agent");
+    return { coding_agent, model_config_id: null };
+  }
+  if (model_config_id !== undefined) return { coding_agent: null, model_config_id: chooseModel(ctx, model_config_id) };
+  const standard = await findDefaultAgent(ctx, template);
+  if (standard && standard.problem !== "") {
+    const detail = "Choose another agent or a model.";
+    throw invalid(
+      standard.problem,
+      [{ field: "coding_agent", detail }],
+      `It is the template's default agent. ${detail}`,
+    );
+  }
+  if (!standard) chooseModel(ctx, undefined);
+  return { coding_agent: standard?.name ?? null, model_config_id: null };
 };
 
 /** What its chat is asked for by: so that it is made once, however often someone tries (rule TK-2). */

@@ -25,12 +25,13 @@ import type { CreateTemplate, PatchTemplate } from "#schema/templates/template.t
 import type { UserCaller } from "#schema/users/caller.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { mayManageTemplates } from "../access.ts";
+import { checkAgent } from "../ai/coding-agents.ts";
 import type { DomainContext } from "../context.ts";
 
 const HOUR_MS = 3_600_000;
 const DEFAULT_TRASH_DAYS = 7;
 
-/** Answers the new template's id. 400 when the version cannot be a template, 412 while it is imported, 409 for a taken name. */
+/** Answers the new template's id. 400 when the version or the default agent cannot be used, 412 while it is imported, 409 for a taken name. */
 export const makeTemplate = async (
   ctx: Pick<DomainContext, "store" | "versions">,
   organization: OrganizationRow,
@@ -41,7 +42,10 @@ export const makeTemplate = async (
   if (version?.organization_id !== organization.id) {
     throw invalidField("template_version_id", "is not a template version of this organization");
   }
-  const schedule = version.manifest ? (JSON.parse(version.manifest) as Manifest).schedule : undefined;
+  const manifest = version.manifest ? (JSON.parse(version.manifest) as Manifest) : undefined;
+  const schedule = manifest?.schedule;
+  const default_coding_agent = body.default_coding_agent ?? manifest?.default_coding_agent ?? "";
+  if (default_coding_agent !== "") await checkAgent(ctx, default_coding_agent, "default_coding_agent");
   const id = uuid();
   await ctx.versions.ask(version.id, "makeTemplate", {
     id,
@@ -67,6 +71,7 @@ export const makeTemplate = async (
     trash_days: body.trash_days ?? DEFAULT_TRASH_DAYS,
     wake_on_connect: body.wake_on_connect ?? "people",
     snapshots_on_stop: body.snapshots_on_stop ?? 0,
+    default_coding_agent,
     max_port_share_level: body.max_port_share_level ?? "public",
     use_classic_parameter_flow: body.use_classic_parameter_flow ?? true,
     cors_behavior: body.cors_behavior ?? "simple",
@@ -110,8 +115,11 @@ const deprecationNotices = async (
     .map(({ owner_id }) => notified({ ...about, user_id: owner_id, dedupe }));
 };
 
-/** Writes what the body names; what it leaves out stays. */
+/** Writes what the body names; what it leaves out stays. 400 for a new default agent that cannot be used. */
 export const changeTemplate = async (ctx: DomainContext, template: TemplateRow, body: PatchTemplate): Promise<void> => {
+  const { default_coding_agent: agent = "" } = body;
+  // An agent that was turned off since may stay named.
+  if (agent !== "" && agent !== template.default_coding_agent) await checkAgent(ctx, agent, "default_coding_agent");
   const { autostop_requirement, autostart_requirement, ...settings } = body;
   const { update_workspace_last_used_at, update_workspace_dormant_at, ...plain } = settings;
   const patch: Partial<typeof templates.$inferInsert> = { ...plain };

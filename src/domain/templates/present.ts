@@ -46,6 +46,7 @@ export const presentTemplate = (
   trash_days: template.trash_days,
   wake_on_connect: template.wake_on_connect as WakeLevel,
   snapshots_on_stop: template.snapshots_on_stop,
+  default_coding_agent: template.default_coding_agent,
   snapshots_unsupported: whyNoSnapshots(template.provisioner) ?? "",
   max_port_share_level: template.max_port_share_level,
   use_classic_parameter_flow: template.use_classic_parameter_flow,

@@ -12,6 +12,7 @@ import type { CreateWorkspace, Workspace } from "#schema/workspaces/workspace.ts
 import type { ParameterValue } from "#src/provisioners/parameters.ts";
 import { mayCreateWorkspaceFor, mayReadTemplates, mayUseTemplate, mayUseWorkspace } from "../access.ts";
 import { type KnownVersion, loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
+import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
 import { repositoryParameter } from "../repositories/planned.ts";
 import { repositoryOrganization, repositoryTemplate } from "../repositories/template.ts";
@@ -27,12 +28,11 @@ export type Creation = {
   /** The organization the path names; the template must belong to it. */
   readonly organization_id?: string;
   readonly body: CreateWorkspace;
-  /** The task that the workspace is for, and its rows for the same batch. */
-  readonly task?: { readonly id: string; readonly rows: (made: MadeFor) => readonly Statement[] };
+  /** The task that the workspace is for. `prepare` checks what follows from the template, and answers what makes its rows for the same batch. */
+  readonly task?: { readonly id: string; readonly prepare: (template: TemplateRow) => Promise<TaskRows> };
 };
 
-/** The workspace of a task. */
-export type MadeFor = { readonly workspace_id: string; readonly organization_id: string };
+export type TaskRows = (workspace_id: string) => readonly Statement[];
 
 /** The new workspace with its pending first build. 400, 403, 404 and 409 as in facts/platform 3.2. */
 export const createWorkspace = async (ctx: DomainContext, creation: Creation): Promise<Workspace> => {
@@ -54,11 +54,13 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
   if (fields.autostart_schedule !== null && !template.allow_user_autostart) {
     throw invalidField("schedule", "the template does not let its workspaces start by themselves");
   }
+  const taskRows = await task?.prepare(template);
   const manifest = usableManifest(version, "invalid");
   const { template_version_preset_id } = body;
   const target = { owner_id: owner.id, organization_id: template.organization_id };
   const id = uuid();
-  const no_user_data = !mayUseWorkspace(caller, { ...target, id, user_acl: {}, group_acl: {} });
+  const mayEnter = mayUseWorkspace(caller, { ...target, id, user_acl: {}, group_acl: {} });
+  const no_user_data = hidesUserData({ by: "person", transition: "start", mayEnter, isChanged: true }, false);
   const input = {
     rich_parameter_values: await valuesFor(ctx, manifest, body, no_user_data ? caller.user_id : owner.id),
     template_version_preset_id,
@@ -76,8 +78,7 @@ export const createWorkspace = async (ctx: DomainContext, creation: Creation): P
     task_id: task?.id ?? null,
   };
   const workspace = newRow(settings, { id, latest_build_id: build.id, now });
-  const beside = (workspace_id: string) =>
-    task?.rows({ workspace_id, organization_id: template.organization_id }) ?? [];
+  const beside: TaskRows = (workspace_id) => taskRows?.(workspace_id) ?? [];
   const claimed = await claimPrebuild(ctx, manifest, workspace, build, beside);
   if (claimed === undefined) {
     ctx.workspaces.expect(id, workspace.part);

@@ -84,10 +84,19 @@ export type CodingAgent = Static<typeof CodingAgent>;
 export const CodingAgents = namedObject("CodingAgents", { agents: t.Array(CodingAgent) });
 export type CodingAgents = Static<typeof CodingAgents>;
 
+/** The agent that a template names for new chats and tasks. */
+export const DefaultAgent = namedObject("DefaultCodingAgent", {
+  name: t.String(),
+  display_name: t.String({ description: "The name, where there is no such agent." }),
+  problem: t.String({ description: "Why it can't be chosen now, in a sentence; empty when it can." }),
+});
+export type DefaultAgent = Static<typeof DefaultAgent>;
+
 /** What everyone may know of an agent that can be chosen. */
 export const AvailableAgents = namedObject("AvailableCodingAgents", {
   agents: t.Array(
     t.Object({ name: t.String(), display_name: t.String(), icon: t.String(), dialect: oneOf(AGENT_DIALECTS) }),
   ),
+  default_agent: t.Optional(DefaultAgent),
 });
 export type AvailableAgents = Static<typeof AvailableAgents>;

@@ -60,6 +60,7 @@ export const Task = namedObject("Task", {
   ),
   workspace_app_id: NullableUuid,
   chat_id: NullableUuid,
+  coding_agent: t.Optional(t.String({ description: "The coding agent that leads its chat; absent: a model does." })),
   initial_prompt: t.String(),
   status: named(
     "TaskStatus",
@@ -98,7 +99,16 @@ export const CreateTask = namedObject("CreateTaskRequest", {
   display_name: t.Optional(
     lineText({ maxLength: 64, description: "The beginning of the prompt when absent or empty." }),
   ),
-  model_config_id: t.Optional(t.String({ format: "uuid", description: "As in new chats." })),
+  coding_agent: t.Optional(
+    t.String({
+      maxLength: 64,
+      description:
+        "The coding agent that leads the chat. With neither this nor `model_config_id` it is the template's default agent, or else a model as in new chats.",
+    }),
+  ),
+  model_config_id: t.Optional(
+    t.String({ format: "uuid", description: "The model that leads the chat, instead of a coding agent." }),
+  ),
   reasoning_effort: t.Optional(t.String({ maxLength: 16, description: "As in new chats." })),
 });
 export type CreateTask = Static<typeof CreateTask>;

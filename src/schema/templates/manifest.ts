@@ -2,6 +2,7 @@
 // that folder, and GET /api/v2/templates/schema serves this same schema. Texts may hold {{ parameters.x }}, {{ variables.x }}, {{ workspace.name }},
 // {{ workspace.id }}, {{ workspace.port }}, {{ owner.username }}, {{ owner.email }}; they are filled in for each build.
 import { type Static, Type as t } from "@sinclair/typebox";
+import { codingAgentName } from "../ai/coding-agents.ts";
 import { lineText, templatedIcon } from "../text.ts";
 import type { MadeAgent, MadeApp, MadeManifest, MadeParameter, MadeResource, MadeVariable } from "./manifest-made.ts";
 
@@ -290,6 +291,8 @@ export const Manifest = t.Object(
     variables: t.Optional(t.Array(ManifestVariable, { maxItems: 128 })),
     presets: t.Optional(t.Array(ManifestPreset, { maxItems: 64 })),
     schedule: t.Optional(ManifestSchedule),
+    /** The coding agent that chats and tasks in its workspaces begin with by default: what a template made from this version starts with. */
+    default_coding_agent: t.Optional(codingAgentName()),
     /** Accounts that anyone who uses the template should link: ids of the setting external_auth. */
     external_auth: t.Optional(
       t.Array(

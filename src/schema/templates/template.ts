@@ -2,6 +2,7 @@
 
 import { type Static, Type as t } from "@sinclair/typebox";
 import { WEEKDAYS } from "#base/schedule/weekdays.ts";
+import { CODING_AGENT_NAME } from "../ai/coding-agents.ts";
 import { time, uuid } from "../fields.ts";
 import { named, namedObject } from "../named.ts";
 import { iconText, linesText, trimmedText } from "../text.ts";
@@ -69,6 +70,9 @@ export const Template = namedObject("Template", {
     description: "Days for which the files of deleted workspaces can be restored; 0: they cannot.",
   }),
   wake_on_connect: wakeLevel("Who starts a stopped workspace by connecting to it."),
+  default_coding_agent: t.String({
+    description: "The coding agent that chats and tasks in its workspaces begin with by default; empty: none.",
+  }),
   snapshots_unsupported: t.String({ description: "Why its workspaces can have no snapshots; empty when they can." }),
   max_port_share_level: t.String({ description: "owner, authenticated, organization or public." }),
   use_classic_parameter_flow: t.Boolean(),
@@ -100,6 +104,14 @@ const settings = {
     wakeLevel(
       "Who starts a stopped workspace by connecting to it, by default people who can start it. public: also visitors who can only open an app of it.",
     ),
+  ),
+  default_coding_agent: t.Optional(
+    t.String({
+      pattern: `${CODING_AGENT_NAME}|^$`,
+      maxLength: 64,
+      description:
+        "The coding agent that chats and tasks in its workspaces begin with by default: the name of one that is turned on; empty: none.",
+    }),
   ),
   trash_days: t.Optional(
     t.Integer({

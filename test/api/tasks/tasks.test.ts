@@ -12,6 +12,7 @@ import type { ModelInfo } from "#src/llm/model.ts";
 import { Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
 import { connectAgent } from "#test/api/agents/rpc-agent.ts";
 import { statusOf } from "#test/api/users/people.ts";
+import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { historyOf } from "#test/support/chats.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { scaled } from "#test/support/pace.ts";
@@ -252,6 +253,67 @@ test("[TK-7] deleting a task deletes its workspace and archives its chat; a task
   await awaitBuild(ada, workspaceOf(again));
   expect((await ada.fetch("GET", path(again))).status).toBe(404);
   expect((await create("Once more.", { name: "by-the-workspace" })).name).toBe("by-the-workspace");
+});
+
+test("[TK-9] what leads a task is the agent or model asked for, else the template's agent; nothing takes the place of one that is off", async () => {
+  const agent = (name: string, enabled: boolean) =>
+    world.admin.put<unknown>(
+      `/api/v2/ai/agents/${name}`,
+      Object.assign({}, TEST_AGENT, { enabled, display_name: name }),
+    );
+  await agent("first", true);
+  await agent("second", true);
+  const at = `/api/v2/templates/${template_id}`;
+  const chosen = await create("By the first.", { coding_agent: "first" });
+  expect(chosen.coding_agent).toBe("first");
+  const post = (more: object) =>
+    ada.fetch("POST", "/api/v2/tasks/me", Object.assign({ input: "x", template_id }, more));
+  const before = (await ada.get<Tasks>("/api/v2/tasks")).count;
+  const { id: model } = models.resolve(null) as ModelInfo;
+  for (const more of [
+    { coding_agent: "third" },
+    { coding_agent: "codex" },
+    { coding_agent: "" },
+    { coding_agent: "first", model_config_id: model },
+  ]) {
+    expect([more, (await post(more)).status]).toEqual([more, 400]);
+  }
+  expect(await create("By a model.")).not.toHaveProperty("coding_agent");
+
+  await world.admin.patch<unknown>(at, { default_coding_agent: "second" });
+  const standard = await create("By the second.");
+  expect(standard.coding_agent).toBe("second");
+  expect((await create("By the first again.", { coding_agent: "first" })).coding_agent).toBe("first");
+  expect(await create("By a model again.", { model_config_id: model })).not.toHaveProperty("coding_agent");
+  await agent("second", false);
+  const refused = await post({});
+  expect([refused.status, await refused.json()]).toEqual([
+    400,
+    expect.objectContaining({
+      message: 'The coding agent "second" is turned off.',
+      validations: [{ field: "coding_agent", detail: "Choose another agent or a model." }],
+    }),
+  ]);
+  expect((await ada.get<Tasks>("/api/v2/tasks")).count).toBe(before + 4);
+
+  // Turned off after the task was made: its prompt waits for it, and no model is asked.
+  await bringUp(standard);
+  const failed = await until(async () => {
+    const now = await read(standard);
+    return now.status === "error" && now;
+  });
+  expect(failed.current_state?.message).toContain('The coding agent "second" is turned off.');
+  await world.admin.patch<unknown>(at, { default_coding_agent: "" });
+  await agent("second", true);
+  await ada.post<unknown>(path(standard, "/pause"), undefined);
+  await awaitBuild(ada, workspaceOf(standard));
+  await ada.post<unknown>(path(standard, "/resume"), undefined);
+  await bringUp(standard);
+  const chat = await until(async () => {
+    const { chat_id } = await read(standard);
+    return typeof chat_id === "object" && chat_id?.valid === true && ada.get<Chat>(`/api/v2/chats/${chat_id.uuid}`);
+  });
+  expect(chat.coding_agent).toBe("second");
 });
 
 test("[TK-8] lists: one's own, newest first, by status and words; the site's owner sees all, and nobody else any", async () => {

@@ -1,4 +1,5 @@
 // `slipway chat new TEXT`: begins a chat and shows the answer as it comes. Ctrl-C interrupts the turn.
+import { usageError } from "#base/usage-error.ts";
 import type { CreateChat } from "#schema/chats/chat.ts";
 import type { Client } from "#src/client.ts";
 import { readArguments } from "../../arguments.ts";
@@ -13,9 +14,11 @@ import { isAttended, permissionWay } from "./permission-desk.ts";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, {
-    values: ["workspace", "model", "mode", "permissions"],
+    values: ["workspace", "agent", "model", "mode", "permissions"],
     switches: ["no-wait"],
   });
+  if (value.agent !== undefined && value.model !== undefined) throw usageError("--agent", "not with --model");
+  if (value.agent !== undefined && value.workspace === undefined) throw usageError("--agent", "only with --workspace");
   const permissions = permissionWay(value.permissions);
   const permission_mode = value.mode === undefined ? undefined : permissionMode("--mode", value.mode);
   // Someone sits here and answers: a person's chat, as one that is begun in the browser.
@@ -31,6 +34,7 @@ export const run: RunVerb = async (input) => {
       ...(isPerson ? { client_type: "ui" } : {}),
       ...(workspace ? { workspace_id: workspace.id } : {}),
       ...(permission_mode === undefined ? {} : { permission_mode }),
+      ...(value.agent === undefined ? {} : { coding_agent: value.agent }),
       ...(model === undefined ? {} : { model_config_id: model }),
     } satisfies CreateChat);
     if (has["no-wait"]) {

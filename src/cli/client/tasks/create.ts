@@ -1,4 +1,5 @@
-// `slipway tasks create TEXT [--template NAME | --repo URL] …`: makes a workspace in which a chat begins with the text.
+// `slipway tasks create TEXT [--template NAME | --repo URL] [--agent NAME | --model NAME] …`: makes a workspace in which a chat begins with the text.
+import { usageError } from "#base/usage-error.ts";
 import type { CreateTask } from "#schema/tasks/task.ts";
 import { pairs, readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
@@ -8,7 +9,7 @@ import { REPOSITORY_VALUES, toRepository } from "../repository-options.ts";
 import { chooseTemplate } from "../templates/find.ts";
 
 const SHAPE = {
-  values: [...["template", "preset", "name", "model"], ...REPOSITORY_VALUES],
+  values: [...["template", "preset", "name", "agent", "model"], ...REPOSITORY_VALUES],
   lists: ["parameter"],
   switches: ["full-history"],
 } as const;
@@ -17,6 +18,7 @@ export const run: RunVerb = async (input) => {
   const { words, value, list, has } = readArguments(input.argv, SHAPE);
   const rich_parameter_values = pairs("--parameter", list.parameter);
   const repository = toRepository(value, has);
+  if (value.agent !== undefined && value.model !== undefined) throw usageError("--agent", "not with --model");
   return withServer("tasks create", input, value, async ({ client }) => {
     const text = await readPrompt(input, words);
     const { template, preset } = value;
@@ -30,6 +32,7 @@ export const run: RunVerb = async (input) => {
       ...made,
       ...(repository === undefined ? {} : { repository }),
       ...(value.name === undefined ? {} : { name: value.name }),
+      ...(value.agent === undefined ? {} : { coding_agent: value.agent }),
       ...(value.model === undefined ? {} : { model_config_id: await modelNamed(client, value.model) }),
     } satisfies CreateTask);
     const next = `\`slipway tasks status ${task.name}\` shows its progress`;

@@ -47,6 +47,7 @@ export const described = (task: Task): string => {
     ["Workspace", `${task.owner_name}/${task.workspace_name} (${task.workspace_status ?? "unknown"})`],
     ["Chat", toId(task.chat_id) ?? "starts when the workspace is running"],
     ["Template", task.template_name],
+    ...(task.coding_agent === undefined ? [] : [["Agent", task.coding_agent] as [string, string]]),
   ];
   return rows.map(([head, text]) => `${head.padEnd(12)}  ${plain(text)}`).join("\n");
 };

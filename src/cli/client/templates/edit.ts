@@ -35,6 +35,7 @@ const VALUES = [
     "snapshots-on-stop",
     "trash-days",
     "wake-on-connect",
+    "default-agent",
   ],
   ...["name", "display-name", "description", "icon", "deprecate"],
   ...["ttl", "activity-bump", "failure-ttl", "dormant-after", "delete-dormant-after"],
@@ -48,7 +49,8 @@ type Other =
   | "port-sharing"
   | "snapshots-on-stop"
   | "trash-days"
-  | "wake-on-connect";
+  | "wake-on-connect"
+  | "default-agent";
 
 export const run: RunVerb = async (input) => {
   const { words, value, has } = readArguments(input.argv, { values: VALUES, switches: ["undeprecate"] });
@@ -101,6 +103,8 @@ const toChanges = (value: Arguments<(typeof VALUES)[number]>["value"], undepreca
   if (wake !== undefined) changes.wake_on_connect = wake;
   const days = value["trash-days"];
   if (days !== undefined) changes.trash_days = days === "off" ? 0 : parseCount("trash-days", days);
+  const agent = value["default-agent"];
+  if (agent !== undefined) changes.default_coding_agent = agent === "none" ? "" : agent;
   if (value.deprecate !== undefined && undeprecate) throw usageError("--undeprecate", "not with --deprecate");
   if (value.deprecate !== undefined) changes.deprecation_message = value.deprecate;
   if (undeprecate) changes.deprecation_message = "";

@@ -115,6 +115,7 @@ const template = (body: Body): string[] => [
   flag("snapshots-on-stop", body.snapshots_on_stop),
   flag("trash-days", body.trash_days),
   flag("wake-on-connect", body.wake_on_connect),
+  flag("default-agent", body.default_coding_agent === "" ? "none" : body.default_coding_agent),
   body.deprecation_message === "" ? "--undeprecate" : flag("deprecate", body.deprecation_message),
 ];
 const port = (path: string, { agent_name, port, share_level = "owner", protocol }: Body): string =>
@@ -236,10 +237,13 @@ const LINES: Partial<Record<Route, Line>> = {
   "GET /chats": () => line("chat list"),
   "POST /chats": ({ body }) => {
     const text = wordsIn(body.content);
-    const isWhole = hasOnly(body, "organization_id", "content", "client_type", "workspace_id", "permission_mode");
+    const known = ["organization_id", "content", "client_type", "workspace_id", "permission_mode", "coding_agent"];
+    const isWhole = hasOnly(body, ...known);
     const mode = body.permission_mode === undefined ? "" : flag("mode", String(body.permission_mode));
     const workspace = body.workspace_id === undefined ? "" : flag("workspace", getName(String(body.workspace_id)));
-    return text === undefined || !isWhole ? undefined : saying("chat new", text, workspace, mode);
+    return text === undefined || !isWhole
+      ? undefined
+      : saying("chat new", text, workspace, flag("agent", body.coding_agent), mode);
   },
   "POST /chats/:chat/messages": ({ path, body }) => {
     const text = wordsIn(body.content);
@@ -257,7 +261,11 @@ const LINES: Partial<Record<Route, Line>> = {
     const template = template_id ?? findKnown(String(template_version_id))?.template;
     if (template === undefined) return undefined;
     const which = [flag("template", getName(String(template))), preset ? flag("preset", getName(String(preset))) : ""];
-    return saying("tasks create", String(input), ...which, flag("name", name));
+    const lead = [
+      flag("agent", body.coding_agent),
+      body.model_config_id ? flag("model", getName(String(body.model_config_id))) : "",
+    ];
+    return saying("tasks create", String(input), ...which, flag("name", name), ...lead);
   },
   "POST /tasks/:user/:task/pause": ({ path }) => line("tasks pause", named(path, 3)),
   "POST /tasks/:user/:task/resume": ({ path }) => line("tasks resume", named(path, 3)),

@@ -1,5 +1,6 @@
 // Model and effort of the next message, or the coding agent that a new chat is led with.
 import { type Signal, useSignal } from "@preact/signals";
+import type { DefaultAgent } from "#schema/ai/coding-agents.ts";
 import type { AvailableModels } from "#schema/chats/model-config.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -31,19 +32,37 @@ export const useAgents = (isWanted: boolean) => {
   return state.value.data?.agents ?? [];
 };
 
+/** The agent that the template of a workspace, or a template, names for what begins there; undefined until it is known, and for none. */
+export const useDefaultAgent = (
+  place: { readonly workspace_id: string } | { readonly template_id: string } | undefined,
+): DefaultAgent | undefined => {
+  const key = place && `default agent ${Object.values(place).join()}`;
+  const { state } = useResource(key, () => call("GET /ai/agents/available", { query: place ?? {} }));
+  return state.value.data?.default_agent;
+};
+
+/** Whether the person has chosen who leads the chat. */
+export const hasChosen = ({ coding_agent, model_config_id }: Choice): boolean =>
+  coding_agent !== undefined || model_config_id !== undefined;
+
 type ChoicesProps = {
   readonly choice: Signal<Choice>;
   /** The chat is new: coding agents stand beside the models. */
   readonly offersAgents?: boolean;
+  /** The name of the agent that leads a new chat where nothing was chosen; `later`: it follows from a workspace that is yet to be made. */
+  readonly standard?: { readonly name?: string | undefined; readonly later: boolean };
   /** What counts where nothing was chosen. */
   readonly now: { readonly model_config_id?: string; readonly reasoning_effort?: string };
 };
 
-export const Choices = ({ choice, now, offersAgents = false }: ChoicesProps) => {
+export const Choices = ({ choice, now, offersAgents = false, standard }: ChoicesProps) => {
   const models = useModels();
   const agents = useAgents(offersAgents);
-  const { model_config_id, reasoning_effort, coding_agent } = choice.value;
+  const { model_config_id, reasoning_effort } = choice.value;
+  const isOpen = standard !== undefined && !hasChosen(choice.value);
+  const coding_agent = isOpen ? standard.name : choice.value.coding_agent;
   const agent = agents.find(({ name }) => name === coding_agent);
+  const isLater = isOpen && standard.later && agents.length > 0;
   const id = model_config_id ?? now.model_config_id;
   const model = models.find((one) => one.id === id) ?? models.find(({ is_default }) => is_default);
   const effort = reasoning_effort ?? now.reasoning_effort ?? "";
@@ -62,7 +81,7 @@ export const Choices = ({ choice, now, offersAgents = false }: ChoicesProps) => 
       ...models.map((one) => ({
         label: one.display_name,
         note: one.isAvailable ? one.provider : "no key",
-        icon: !agent && one.id === model?.id ? "check" : undefined,
+        icon: !agent && !isLater && one.id === model?.id ? "check" : undefined,
         act: () => {
           choice.value = { ...ofModels, model_config_id: one.id };
         },
@@ -76,7 +95,7 @@ export const Choices = ({ choice, now, offersAgents = false }: ChoicesProps) => 
         },
       })),
     ] as MenuItem[];
-  const chosen = agent ?? model;
+  const chosen = isLater ? { display_name: "Template default" } : (agent ?? model);
   const kind = agent ? "Coding agent" : "Model";
   return (
     <>
@@ -85,7 +104,7 @@ export const Choices = ({ choice, now, offersAgents = false }: ChoicesProps) => 
           <span class="clip">{chosen?.display_name ?? "Choose an agent"}</span>
         </Menu>
       )}
-      {!agent && (model?.reasoning_efforts.length ?? 0) > 0 && (
+      {!agent && !isLater && (model?.reasoning_efforts.length ?? 0) > 0 && (
         <Menu label="Effort" small class="desk" items={efforts}>
           Effort: {effort || "default"}
         </Menu>

@@ -6,7 +6,7 @@ import { useLocation } from "preact-iso/router";
 import type { InputPart } from "#schema/chats/chat-part.ts";
 import type { PermissionMode } from "#schema/chats/chat-permissions.ts";
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
-import { call } from "../../data/api.ts";
+import { call, callNow } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { organizations } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";
@@ -16,7 +16,7 @@ import { Menu, type MenuItem } from "../../parts/menu.tsx";
 import { formatRepository } from "../../parts/repository-fields.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { FirstModel } from "../admin/first-model-later.tsx";
-import { Choices, useChoice } from "../chat/choices.tsx";
+import { Choices, hasChosen, useChoice, useDefaultAgent } from "../chat/choices.tsx";
 import { Composer } from "../chat/composer.tsx";
 import { NEW } from "../chat/draft.ts";
 import { Modes, nextMode } from "../chat/modes.tsx";
@@ -25,6 +25,16 @@ import { ChooseRepository, workspaceOf } from "./repository-place.tsx";
 import "../chat/styles.ts";
 
 const OFFERED = 12;
+
+/** The agent that chats in a workspace that was just made begin with. Rejects in words where it can't be used: nothing else takes its place unseen. */
+const readDefaultAgent = async (workspace_id: string): Promise<string | undefined> => {
+  const { default_agent } = await callNow("GET /ai/agents/available", { query: { workspace_id } });
+  if (!default_agent) return undefined;
+  const { name, problem } = default_agent;
+  if (problem !== "")
+    throw new Error(`${problem} It is the template's default. Choose another agent, or send again to use the model.`);
+  return name;
+};
 
 export default function ChatsPage() {
   const { query, route } = useLocation();
@@ -45,6 +55,9 @@ export default function ChatsPage() {
       query: workspace.value === "" ? {} : { workspace_id: workspace.value },
     }),
   );
+  const standard = useDefaultAgent(workspace.value === "" ? undefined : { workspace_id: workspace.value });
+  const standardName = standard?.problem === "" ? standard.name : undefined;
+  const hasAgent = (hasChosen(choice.value) ? choice.value.coding_agent : standardName) !== undefined;
   const picked = useSignal<PermissionMode | undefined>(undefined);
   const mode = picked.value ?? starting.value.data?.permission_mode ?? "ask";
   const pick = (one: PermissionMode): void => {
@@ -62,13 +75,18 @@ export default function ChatsPage() {
     }
   };
   const begin = async (content: InputPart[]): Promise<void> => {
-    if (repository.value) await prepare(repository.value);
+    let agent = standardName;
+    if (repository.value) {
+      await prepare(repository.value);
+      if (!hasChosen(choice.value)) agent = await readDefaultAgent(workspace.value);
+    }
+    const lead = agent === undefined || hasChosen(choice.value) ? choice.value : { coding_agent: agent };
     const { id } = await call("POST /chats", {
       body: {
         organization_id: organization,
         content,
         client_type: "ui",
-        ...choice.value,
+        ...lead,
         ...(picked.value === undefined ? {} : { permission_mode: picked.value }),
         ...(workspace.value === "" ? {} : { workspace_id: workspace.value }),
       },
@@ -98,12 +116,21 @@ export default function ChatsPage() {
             <h2>What would you like to work on?</h2>
             <p class="mut">
               {repository.value
-                ? "The model works in a clone of the repository: it reads and edits files there and runs commands."
+                ? "The chat works in a clone of the repository: it reads and edits files there and runs commands."
                 : chosen
-                  ? `The model works in ${chosen.name}: it reads and edits files there and runs commands.`
+                  ? `The ${hasAgent ? "agent" : "model"} works in ${chosen.name}: it reads and edits files there and runs commands.`
                   : "Without a workspace, the model answers questions. With one, it also reads and edits files and runs commands."}
             </p>
             <FirstModel />
+            {standard && standard.problem !== "" && !hasChosen(choice.value) && (
+              <p class="banner box" role="status">
+                <Icon name="warn" />
+                <span>
+                  {standard.problem} It is the default of this workspace's template. Choose another agent, or start the
+                  chat with the model below.
+                </span>
+              </p>
+            )}
             {waits.value && (
               <p class="banner box" role="status">
                 <Icon name="box" />
@@ -129,7 +156,12 @@ export default function ChatsPage() {
                 {repository.value ? formatRepository(repository.value) : (chosen?.name ?? "No workspace")}
               </span>
             </Menu>
-            <Choices choice={choice} now={{}} offersAgents />
+            <Choices
+              choice={choice}
+              now={{}}
+              offersAgents
+              standard={{ name: standardName, later: repository.value !== undefined }}
+            />
           </Composer>
           <Modes mode={mode} permissions={starting.value.data?.permissions ?? undefined} onPick={pick} />
         </div>

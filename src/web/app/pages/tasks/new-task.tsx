@@ -1,5 +1,5 @@
 // Making a task: what is to be done, and the template of the workspace in which it is.
-import { useSignal } from "@preact/signals";
+import { type Signal, useSignal } from "@preact/signals";
 import type { RepositoryAsked } from "#schema/templates/repository.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -7,6 +7,53 @@ import { Area, Field, Select } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { NO_REPOSITORY, RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
 import { say } from "../../shell/toasts.tsx";
+import { useAgents, useDefaultAgent, useModels } from "../chat/choices.tsx";
+
+const AGENT = "agent ";
+const MODEL = "model ";
+
+/** What a choice of the field is sent as; nothing for the default. */
+const toLead = (value: string) => {
+  if (value.startsWith(AGENT)) return { coding_agent: value.slice(AGENT.length) };
+  return value.startsWith(MODEL) ? { model_config_id: value.slice(MODEL.length) } : {};
+};
+
+type LeadProps = {
+  readonly value: Signal<string>;
+  /** Undefined while the server chooses it. */
+  readonly template_id: string | undefined;
+  readonly error: string | undefined;
+};
+
+/** Who does the task: the default of the template, or an agent or a model that the person picks. */
+const LeadField = ({ value, template_id, error }: LeadProps) => {
+  const agents = useAgents(true);
+  const models = useModels().filter(({ isAvailable }) => isAvailable);
+  const standard = useDefaultAgent(template_id === undefined ? undefined : { template_id });
+  if (agents.length + models.length < 2 && !standard) return null;
+  const model = models.find(({ is_default }) => is_default);
+  const byDefault = standard ?? model;
+  const choices = [
+    ...agents.map(({ name, display_name }) => ({ value: AGENT + name, label: display_name })),
+    ...models.map(({ id, display_name }) => ({ value: MODEL + id, label: display_name })),
+  ];
+  const isDefault = !choices.some((one) => one.value === value.value);
+  return (
+    <Select
+      label="Agent or model"
+      value={isDefault ? "" : value.value}
+      choices={[
+        { value: "", label: template_id && byDefault ? `Default (${byDefault.display_name})` : "Template default" },
+        ...choices,
+      ]}
+      onPick={(one) => {
+        value.value = one;
+      }}
+      hint={isDefault && standard?.problem ? `${standard.problem} Choose another agent or a model.` : undefined}
+      error={error}
+    />
+  );
+};
 
 export const NewTask = ({ onClose }: { onClose: () => void }) => {
   const { state } = useResource("task templates", () => call("GET /templates", { query: { q: "deprecated:false" } }));
@@ -24,6 +71,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
       : Promise.resolve([]),
   ).state.value.data;
   const preset = useSignal("");
+  const lead = useSignal("");
   const hasPreset = presets?.some(({ id }) => id === preset.value) === true;
   return (
     <FormDialog
@@ -44,6 +92,7 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
             ...version,
             ...(wanted ? { repository: wanted } : {}),
             ...(name === "" ? {} : { name }),
+            ...toLead(lead.value),
           },
         });
         say(`${task.name} starts when its workspace is running`);
@@ -86,6 +135,11 @@ export const NewTask = ({ onClose }: { onClose: () => void }) => {
               }}
             />
           )}
+          <LeadField
+            value={lead}
+            template_id={template?.id}
+            error={problems.coding_agent ?? problems.model_config_id}
+          />
           <Field
             label="Name"
             name="name"

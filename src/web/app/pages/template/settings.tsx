@@ -10,6 +10,7 @@ import { ask } from "../../parts/dialog.tsx";
 import { Area, Field } from "../../parts/field.tsx";
 import { submits } from "../../parts/handlers.ts";
 import { say } from "../../shell/toasts.tsx";
+import { useAgents, useDefaultAgent } from "../chat/choices.tsx";
 
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
@@ -62,6 +63,7 @@ const readBody = (form: HTMLFormElement): PatchTemplate => {
     trash_days: Number(values.trash_days),
     snapshots_on_stop: Number(values.snapshots_on_stop),
     wake_on_connect: values.wake_on_connect as keyof typeof WAKING,
+    default_coding_agent: values.default_coding_agent ?? "",
     max_port_share_level: values.max_port_share_level as keyof typeof SHARING,
     ...Object.fromEntries(SWITCHES.map(({ name }) => [name, values[name] === "on"])),
   };
@@ -136,6 +138,35 @@ const SnapshotsField = ({ template, error }: { template: Template; error: string
     error={error}
   />
 );
+
+/** The agent that is named stays among the choices when it was turned off, so that saving something else keeps it. */
+const AgentField = ({ template, error }: { template: Template; error: string | undefined }) => {
+  const { default_coding_agent: named } = template;
+  const agents = useAgents(true);
+  const names = [...(named === "" ? [] : [named]), ...agents.map(({ name }) => name).filter((name) => name !== named)];
+  const labelOf = (name: string): string => agents.find((one) => one.name === name)?.display_name ?? name;
+  const standard = useDefaultAgent({ template_id: template.id });
+  return (
+    <div class="field">
+      <label for="default-agent">Default agent</label>
+      <select class="input" id="default-agent" name="default_coding_agent" aria-describedby="default-agent-note">
+        <option key="" value="">
+          None
+        </option>
+        {names.map((name) => (
+          <option key={name} value={name} selected={name === named}>
+            {labelOf(name)}
+          </option>
+        ))}
+      </select>
+      <span class={error ? "error" : "hint"} id="default-agent-note">
+        {error ||
+          standard?.problem ||
+          "New chats and tasks in its workspaces start with this coding agent, unless the person chooses something else."}
+      </span>
+    </div>
+  );
+};
 
 const Form = ({ template, again, deleted }: SettingsProps) => {
   const problem = useSignal("");
@@ -288,6 +319,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
           ))}
         </select>
       </div>
+      <AgentField template={template} error={problems.value.default_coding_agent} />
       {SWITCHES.map(({ name, label }) => (
         <label key={name} class="line">
           <input class="switch" type="checkbox" role="switch" name={name} defaultChecked={template[name]} />
