@@ -74,7 +74,7 @@ test("[CA-12] a chat begins with an agent that is enabled, in a workspace; witho
   expect(await plain.json()).not.toHaveProperty("coding_agent");
 });
 
-const defaultOf = async (query: Record<string, string>) =>
+const readDefault = async (query: Record<string, string>) =>
   (await person.get<AvailableAgents>(`${AGENTS}/available?${new URLSearchParams(query)}`)).default_agent;
 
 test("[CA-32] a template names an agent that is turned on; one that is turned off or deleted stays named with the reason", async () => {
@@ -83,7 +83,7 @@ test("[CA-32] a template names an agent that is turned on; one that is turned of
   const at = `/api/v2/templates/${template_id}`;
   const standard = { name: "mine", display_name: "Test agent", problem: "" };
   expect(await admin.get<Template>(at)).toMatchObject({ default_coding_agent: "" });
-  expect(await defaultOf({ template_id })).toBeUndefined();
+  expect(await readDefault({ template_id })).toBeUndefined();
   for (const name of ["codex", "nothing", "Not a name"]) {
     expect([name, await statusOf(admin, "PATCH", at, { default_coding_agent: name })]).toEqual([name, 400]);
   }
@@ -94,16 +94,16 @@ test("[CA-32] a template names an agent that is turned on; one that is turned of
   const { audit_logs } = await admin.get<Static<typeof AuditLogs>>("/api/v2/audit?q=resource_type:template&limit=10");
   const entry = audit_logs.find(({ resource_id, status_code }) => resource_id === template_id && status_code < 400);
   expect(entry?.diff.default_coding_agent).toEqual({ old: "", new: "mine", secret: false });
-  expect(await defaultOf({ template_id })).toEqual(standard);
+  expect(await readDefault({ template_id })).toEqual(standard);
 
   await admin.put<unknown>(`${AGENTS}/mine`, Object.assign({}, TEST_AGENT, { enabled: false }));
   const off = 'The coding agent "Test agent" is turned off.';
-  expect(await defaultOf({ template_id })).toEqual(Object.assign({}, standard, { problem: off }));
+  expect(await readDefault({ template_id })).toEqual(Object.assign({}, standard, { problem: off }));
   // What else is changed, also with the name that is there, leaves it named.
   expect(await statusOf(admin, "PATCH", at, { default_coding_agent: "mine", description: "x" })).toBe(200);
   await admin.delete(`${AGENTS}/mine`);
   const gone = { name: "mine", display_name: "mine", problem: 'There is no coding agent "mine".' };
-  expect(await defaultOf({ template_id })).toEqual(gone);
+  expect(await readDefault({ template_id })).toEqual(gone);
   expect(await admin.patch<Template>(at, { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
 });
 

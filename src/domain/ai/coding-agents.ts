@@ -36,7 +36,7 @@ export const availableAgents = async (
   caller: UserCaller,
   place: Place,
 ): Promise<AvailableAgents> => {
-  const template = await findTemplateOf(ctx, caller, place);
+  const template = await findTemplateFor(ctx, caller, place);
   const agents = withPresets(await listCodingAgents(ctx.store)).filter(({ enabled }) => enabled);
   const default_agent = template && (await findDefaultAgent(ctx, template));
   return {
@@ -45,7 +45,7 @@ export const availableAgents = async (
   };
 };
 
-const findTemplateOf = async (
+const findTemplateFor = async (
   ctx: DomainContext,
   caller: UserCaller,
   { workspace_id, template_id }: Place,
@@ -65,11 +65,11 @@ export const findDefaultAgent = async (
 ): Promise<DefaultAgent | undefined> => {
   if (name === "") return undefined;
   const agent = resolveProfile(name, await findCodingAgent(store, name));
-  return { name, display_name: agent?.display_name ?? name, problem: problemOf(name, agent) };
+  return { name, display_name: agent?.display_name ?? name, problem: describeProblem(name, agent) };
 };
 
 /** Why nothing can be begun with an agent, in a sentence; empty when it can. */
-const problemOf = (name: string, agent: CodingAgent | undefined): string => {
+const describeProblem = (name: string, agent: CodingAgent | undefined): string => {
   if (!agent) return `There is no coding agent "${name}".`;
   return agent.enabled ? "" : `The coding agent "${agent.display_name}" is turned off.`;
 };
@@ -80,7 +80,7 @@ export const checkAgent = async (
   name: string,
   field: "coding_agent" | "default_coding_agent",
 ): Promise<void> => {
-  const problem = problemOf(name, resolveProfile(name, await findCodingAgent(store, name)));
+  const problem = describeProblem(name, resolveProfile(name, await findCodingAgent(store, name)));
   if (problem !== "") throw invalid(problem, [{ field, detail: "must be a coding agent that is turned on" }]);
 };
 

@@ -144,7 +144,7 @@ const AgentField = ({ template, error }: { template: Template; error: string | u
   const { default_coding_agent: named } = template;
   const agents = useAgents(true);
   const names = [...(named === "" ? [] : [named]), ...agents.map(({ name }) => name).filter((name) => name !== named)];
-  const labelOf = (name: string): string => agents.find((one) => one.name === name)?.display_name ?? name;
+  const toLabel = (name: string): string => agents.find((one) => one.name === name)?.display_name ?? name;
   const standard = useDefaultAgent({ template_id: template.id });
   return (
     <div class="field">
@@ -155,7 +155,7 @@ const AgentField = ({ template, error }: { template: Template; error: string | u
         </option>
         {names.map((name) => (
           <option key={name} value={name} selected={name === named}>
-            {labelOf(name)}
+            {toLabel(name)}
           </option>
         ))}
       </select>
