@@ -97,6 +97,8 @@ export const needs = {
   counterpart: preparedLater("counterpart", "SLIPWAY_TEST_COUNTERPART"),
   minisign: program("minisign", "minisign"),
   nfpm: preparedLater("nfpm", "SLIPWAY_TEST_NFPM"),
+  restic: program("restic", "restic"),
+  versitygw: preparedLater("versitygw", "SLIPWAY_TEST_VERSITYGW"),
 } as const;
 
 /** A test that runs only where everything it needs is there. `timeout` is in milliseconds. */

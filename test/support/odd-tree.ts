@@ -1,0 +1,62 @@
+// A folder as homes are: links of both kinds, modes, holes, odd names; and what there is to compare of such a folder.
+import {
+  chmodSync,
+  closeSync,
+  ftruncateSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
+import { join } from "node:path";
+
+const HOLE_BYTES = 8 * 1024 * 1024;
+
+/** Fills the folder. `bulk`: bytes that cannot be compressed. */
+export const makeOddTree = (root: string, bulk = 3 * 1024 * 1024): void => {
+  mkdirSync(join(root, "project", ".git", "objects"), { recursive: true });
+  writeFileSync(
+    join(root, "project", "bulk"),
+    crypto
+      .getRandomValues(new Uint8Array(65_536))
+      .toBase64()
+      .repeat(Math.ceil(bulk / 87_384)),
+  );
+  writeFileSync(join(root, "project", "run"), "#!/bin/sh\n", { mode: 0o755 });
+  writeFileSync(join(root, "secret"), "mine", { mode: 0o600 });
+  linkSync(join(root, "secret"), join(root, "the same"));
+  symlinkSync("project/run", join(root, "link"));
+  symlinkSync("/nowhere/at all", join(root, "dangling"));
+  mkdirSync(join(root, "empty"), { mode: 0o710 });
+  for (const name of ["ü ñ 漢字", "line\nbreak", "-rf", "quote'\"", "x".repeat(200)])
+    writeFileSync(join(root, name), name);
+  const sparse = openSync(join(root, "sparse"), "w");
+  ftruncateSync(sparse, HOLE_BYTES);
+  writeSync(sparse, "end", HOLE_BYTES - 3);
+  closeSync(sparse);
+  chmodSync(join(root, "project"), 0o700);
+  utimesSync(join(root, "project", "run"), 1_600_000_000, 1_600_000_000);
+};
+
+/** A line for each thing in the folder: kind, mode, time, where a link leads, and the checksum of a file. */
+export const describeTree = (root: string, below = ""): string[] =>
+  readdirSync(join(root, below))
+    .sort()
+    .flatMap((name) => {
+      const path = join(below, name);
+      const full = join(root, path);
+      const stat = lstatSync(full);
+      const mode = (stat.mode & 0o7777).toString(8);
+      const line = (...more: (string | number)[]): string =>
+        JSON.stringify([path, mode, Math.floor(stat.mtimeMs / 1000), ...more]);
+      if (stat.isSymbolicLink()) return JSON.stringify([path, "->", readlinkSync(full)]);
+      if (stat.isDirectory()) return [line("folder"), ...describeTree(root, path)];
+      return line(stat.size, stat.nlink, new Bun.CryptoHasher("sha256").update(readFileSync(full)).digest("hex"));
+    });
