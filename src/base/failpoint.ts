@@ -35,6 +35,15 @@ export const SNAPSHOT_FAILPOINTS = [
 /** On the way of a fork: asked for, one of its workspaces made, its chats copied, its files given, its snapshot to be deleted; its test reads this list. */
 export const FORK_FAILPOINTS = ["fork_asked", "fork_made", "fork_chats", "fork_filled", "fork_ended"] as const;
 
+/** On the way of a home backup: its snapshot ready, its data stored, listed, an old one removed in part, files fetched back; its test reads this list. */
+export const HOME_BACKUP_FAILPOINTS = [
+  "home_backup_snapshot",
+  "home_backup_stored",
+  "home_backup_listed",
+  "home_backup_pruning",
+  "home_backup_fetched",
+] as const;
+
 /** Of `slipway upgrade`, forward and back; its kill tests read this list. */
 export const UPGRADE_FAILPOINTS = [
   "upgrade_unpacked",
@@ -56,6 +65,7 @@ const ALL = [
   ...MOVE_FAILPOINTS,
   ...SNAPSHOT_FAILPOINTS,
   ...FORK_FAILPOINTS,
+  ...HOME_BACKUP_FAILPOINTS,
   ...UPGRADE_FAILPOINTS,
   ...STOPPOINTS,
 ] as const;

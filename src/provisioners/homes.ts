@@ -11,6 +11,14 @@ export type Captured = {
   readonly bytes: number;
 };
 
+/** The files of a copy as one tar archive, such as a home backup stores it. */
+export type Packed = {
+  /** Names of Docker volumes, each a folder of the archive; empty where the archive is of a home. */
+  readonly volumes: readonly string[];
+  /** Ends with an error unless it is whole. */
+  readonly stream: AsyncIterable<Uint8Array>;
+};
+
 export interface Homes {
   /** Names the way in which the next copy of the workspace's files would be made. */
   method(workspace_id: string): Promise<SnapshotMethod>;
@@ -19,6 +27,10 @@ export interface Homes {
    * and with the signal's reason when it was cancelled; nothing is left then, and the workspace goes on.
    */
   capture(place: SnapshotPlace, signal: AbortSignal): Promise<Captured>;
+  /** Reads the files of a copy, for `use` alone. Rejects with ProvisionError. */
+  pack<T>(place: SnapshotPlace, signal: AbortSignal, use: (packed: Packed) => Promise<T>): Promise<T>;
+  /** Makes a copy out of an archive instead of the workspace's files, which go on. Otherwise as `capture`. */
+  unpack(place: SnapshotPlace, packed: Packed, signal: AbortSignal): Promise<Captured>;
   /** Removes the copy with what an unfinished one has left, and lets the workspace go on; no error when there is none. */
   discard(place: SnapshotPlace): Promise<void>;
 }

@@ -130,7 +130,11 @@ testNeeding(
     const [one, two] = (await inside(id, "cat /home/dev/one /home/dev/two")).split(/\s+/).map(Number);
     expect(Number(one) - Number(two)).toBeOneOf([0, 1]);
 
-    await run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: snapshot });
+    // By way of an archive, as a home backup stores it.
+    const copied = { workspace_id: id, snapshot_id: uuid() };
+    const { homes } = provisioner;
+    await homes.pack(snapshot, signal, (packed) => homes.unpack(copied, packed, signal));
+    await run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: copied });
     expect(await inside(fork, "cat /home/dev/.keys/k")).toBe("k");
     await run(request(fork, "stop"));
     await run({ ...quiet, workspace: { id: fork, name: "fork" } });

@@ -85,6 +85,12 @@ const story = async (root: string, method: SnapshotMethod): Promise<void> => {
   writeFileSync(inHome("later"), "x");
   await homes.restore(id, place, signal);
   expect(files(folder.home)).toBe(before);
+  // By way of an archive, as a home backup stores it.
+  const copied = { workspace_id: id, snapshot_id: uuid() };
+  await homes.pack(place, signal, (packed) => homes.unpack(copied, packed, signal));
+  await homes.restore(id, copied, signal);
+  expect(files(folder.home)).toBe(before);
+  await homes.discard(copied);
   // What is written now is in no copy.
   writeFileSync(inHome("run.sh"), "changed");
   const other = new WorkspaceFolder(join(root, "workspaces"), fork);

@@ -108,6 +108,74 @@ export class Engine {
     });
   }
 
+  /** Reads files of a container as a tar archive, for `use` alone. Throws what `use` throws. */
+  async readArchive<T>(
+    container: string,
+    path: string,
+    signal: AbortSignal,
+    use: (stream: AsyncIterable<Uint8Array>) => Promise<T>,
+  ): Promise<T> {
+    const call = { query: { path }, signal, timeout: COPY_IDLE_MS };
+    const at = `${this.#prefix}/containers/${container}/archive`;
+    const unreachable = (error: unknown): EngineError => this.#unreachable(error);
+    type Outcome = { readonly value: T } | { readonly error: unknown };
+    const outcome = await this.#call("GET", at, call, "read the files of a volume", async ({ body }, alive) => {
+      if (!body) throw new EngineError(0, "The Docker Engine sent no files.");
+      const watched = async function* (): AsyncGenerator<Uint8Array> {
+        const pieces = body[Symbol.asyncIterator]();
+        for (;;) {
+          const next = await pieces.next().catch((error: unknown) => Promise.reject(unreachable(error)));
+          alive();
+          if (next.done) return;
+          yield next.value;
+        }
+      };
+      return use(watched()).then<Outcome, Outcome>(
+        (value) => ({ value }),
+        (error: unknown) => ({ error }),
+      );
+    });
+    if ("error" in outcome) throw outcome.error;
+    return outcome.value;
+  }
+
+  /** Unpacks a tar archive into a folder of a container; the number of its bytes. */
+  async writeArchive(
+    container: string,
+    path: string,
+    stream: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<number> {
+    let bytes = 0;
+    const source = stream[Symbol.asyncIterator]();
+    let failure: { readonly error: unknown } | undefined;
+    const tar = new ReadableStream<Uint8Array>({
+      pull: async (controller) => {
+        try {
+          const next = await source.next();
+          if (next.done) return controller.close();
+          bytes += next.value.byteLength;
+          controller.enqueue(next.value);
+        } catch (error) {
+          failure = { error };
+          controller.error(error);
+        }
+      },
+      cancel: async () => {
+        await source.return?.();
+      },
+    });
+    const put = { query: { path }, tar, signal, timeout: COPY_MS };
+    const at = `${this.#prefix}/containers/${container}/archive`;
+    try {
+      await this.#call("PUT", at, put, "write the files of a volume", (response) => response.text());
+    } catch (error) {
+      throw failure ? failure.error : error;
+    }
+    if (failure) throw failure.error;
+    return bytes;
+  }
+
   async #call<T>(
     method: string,
     path: string,

@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { emptyTar } from "#base/program-tar.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
-import type { Captured, Homes, SnapshotPlace } from "../homes.ts";
+import type { Captured, Homes, Packed, SnapshotPlace } from "../homes.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { Engine } from "./engine.ts";
 import {
@@ -77,6 +77,39 @@ export class DockerHomes implements Homes {
       .reduce((sum, { UsageData }) => sum + Math.max(0, UsageData?.Size ?? 0), 0);
   }
 
+  async pack<T>({ snapshot_id }: SnapshotPlace, signal: AbortSignal, use: (packed: Packed) => Promise<T>): Promise<T> {
+    const engine = await this.#engine(signal);
+    const copies = await listCopies(engine, snapshot_id, signal);
+    if (copies.length === 0) throw new ProvisionError("The snapshot's files are missing.");
+    const volumes = copies.map(({ volume }) => volume).sort();
+    const mounts = copies.map(({ volume, name }) => ({ Source: name, Target: `/files/${volume}`, ReadOnly: true }));
+    return withHelper(engine, snapshot_id, mounts, signal, (helper) =>
+      engine.readArchive(helper, "/files/.", signal, (stream) => use({ volumes, stream })),
+    );
+  }
+
+  async unpack(place: SnapshotPlace, { volumes, stream }: Packed, signal: AbortSignal): Promise<Captured> {
+    const { workspace_id, snapshot_id } = place;
+    const engine = await this.#engine(signal);
+    await discard(engine, place);
+    try {
+      const mounts: Mount[] = [];
+      for (const volume of volumes) {
+        const copy = nameCopy(workspace_id, snapshot_id, volume);
+        await createVolume(engine, copy, signal);
+        mounts.push({ Source: copy.name, Target: `/files/${volume}` });
+      }
+      const bytes = await withHelper(engine, snapshot_id, mounts, signal, (helper) =>
+        engine.writeArchive(helper, "/files", stream, signal),
+      );
+      failpoint("home_backup_fetched");
+      return { method: "volume", bytes };
+    } catch (error) {
+      await discard(engine, place).catch(() => {});
+      throw error;
+    }
+  }
+
   async discard(place: SnapshotPlace): Promise<void> {
     await discard(await this.#engine(), place);
   }
@@ -122,24 +155,39 @@ const copyVolumes = async (
   pairs: readonly Pair[],
   signal: AbortSignal,
 ): Promise<number> => {
-  await provideHelperImage(engine, signal);
   const mounts = pairs.flatMap(({ from, to }, at) => [
-    { Type: "volume", Source: from, Target: `/from/${at}`, ReadOnly: true },
-    { Type: "volume", Source: to, Target: `/to/${at}` },
+    { Source: from, Target: `/from/${at}`, ReadOnly: true },
+    { Source: to, Target: `/to/${at}` },
   ]);
+  return withHelper(engine, snapshot_id, mounts, signal, async (helper) => {
+    let bytes = 0;
+    for (const at of pairs.keys()) bytes += await engine.copy(helper, `/from/${at}/.`, `/to/${at}`, signal);
+    return bytes;
+  });
+};
+
+type Mount = { readonly Source: string; readonly Target: string; readonly ReadOnly?: boolean };
+
+/** Calls `use` with the id of a container that has these volumes, is never started, and is removed afterwards. */
+const withHelper = async <T>(
+  engine: Engine,
+  snapshot_id: string,
+  mounts: readonly Mount[],
+  signal: AbortSignal,
+  use: (helper: string) => Promise<T>,
+): Promise<T> => {
+  await provideHelperImage(engine, signal);
   const body = {
     Image: `${IMAGE}:${TAG}`,
     // It is never started, but the engine wants to know what would run.
     Cmd: ["none"],
     Labels: { [SNAPSHOT_LABEL]: snapshot_id },
-    HostConfig: { Mounts: mounts, NetworkMode: "none" },
+    HostConfig: { Mounts: mounts.map((one) => Object.assign({ Type: "volume" }, one)), NetworkMode: "none" },
   };
   const helper = await engine.json<{ Id: string }>("create a helper", "POST", "/containers/create", { body, signal });
   if (!helper?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
   try {
-    let bytes = 0;
-    for (const at of pairs.keys()) bytes += await engine.copy(helper.Id, `/from/${at}/.`, `/to/${at}`, signal);
-    return bytes;
+    return await use(helper.Id);
   } finally {
     await removeContainer(engine, helper.Id);
   }

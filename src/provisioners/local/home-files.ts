@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { constants, createZstdCompress, createZstdDecompress } from "node:zlib";
+import { drain } from "#base/system/child-streams.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
 import { ProvisionError } from "../provisioner.ts";
 
@@ -14,6 +15,7 @@ export type As = { readonly uid: number; readonly gid: number };
 const ARCHIVE = "home.tar.zst";
 const TREE = "home";
 const ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C" };
+const FAST = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 const BTRFS_MAGIC = 0x9123683e;
 /** The root folder of each subvolume has this number. */
 const SUBVOLUME_INODE = 256;
@@ -88,6 +90,46 @@ export const unpackHome = async (
   await unpack(join(copy, ARCHIVE), to, as, signal);
 };
 
+/** The copy in this folder as a tar archive. Throws ProvisionError, also at the end. */
+export async function* readCopy(copy: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  const method = readMethod(copy);
+  if (method === undefined) throw new ProvisionError("The snapshot's files are missing.");
+  if (method === "archive") {
+    const from = createReadStream(join(copy, ARCHIVE));
+    const bytes = createZstdDecompress();
+    from.on("error", (error) => bytes.destroy(error));
+    try {
+      for await (const piece of from.pipe(bytes)) {
+        signal.throwIfAborted();
+        yield piece as Uint8Array;
+      }
+    } finally {
+      from.destroy();
+    }
+    return;
+  }
+  // Where only the server can reach it.
+  const child = spawn([...TAR, "-C", join(copy, TREE), "-cf", "-", "."], { signal });
+  yield* drain(child);
+  await ended(child, "read the snapshot", { signal });
+}
+
+/** Fills the empty folder `to` with a copy made of a tar archive. */
+export const writeCopy = async (to: string, stream: AsyncIterable<Uint8Array>, signal: AbortSignal): Promise<void> => {
+  const file = join(to, ARCHIVE);
+  try {
+    await pipeline(
+      Readable.from(stream),
+      createZstdCompress(FAST),
+      createWriteStream(file, { mode: 0o600, flags: "wx" }),
+      { signal },
+    );
+  } catch (error) {
+    throw (error as { code?: unknown }).code === "ENOSPC" ? failure("store the files", error, signal) : error;
+  }
+  await flushed(file);
+};
+
 /** Size of the copy in this folder. */
 export const measureCopy = async (copy: string): Promise<number> => {
   const archive = lstatSync(join(copy, ARCHIVE), { throwIfNoEntry: false });
@@ -120,10 +162,9 @@ export const removeTree = async (path: string): Promise<void> => {
 
 const pack = async (home: string, file: string, as: As | undefined, signal: AbortSignal): Promise<void> => {
   const child = spawn([...TAR, "-C", home, "-cf", "-", "."], { as, signal });
-  const level = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
   try {
     const from = Readable.fromWeb(child.stdout as Parameters<typeof Readable.fromWeb>[0]);
-    await pipeline(from, createZstdCompress(level), createWriteStream(file, { mode: 0o600, flags: "wx" }), { signal });
+    await pipeline(from, createZstdCompress(FAST), createWriteStream(file, { mode: 0o600, flags: "wx" }), { signal });
   } catch (error) {
     child.kill("SIGKILL");
     throw failure("pack the home", error, signal);

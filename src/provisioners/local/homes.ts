@@ -4,7 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
-import type { Captured, Homes, SnapshotPlace } from "../homes.ts";
+import type { Captured, Homes, Packed, SnapshotPlace } from "../homes.ts";
 import { ProvisionError } from "../provisioner.ts";
 import { WorkspaceFolder } from "./folder.ts";
 import { freeze } from "./freeze.ts";
@@ -15,9 +15,11 @@ import {
   flushed,
   measureCopy,
   measureTree,
+  readCopy,
   readMethod,
   removeTree,
   unpackHome,
+  writeCopy,
 } from "./home-files.ts";
 
 export class LocalHomes implements Homes {
@@ -60,6 +62,37 @@ export class LocalHomes implements Homes {
       await flushed(folder.snapshots);
       failpoint("snapshot_made");
       return { method, bytes };
+    } catch (error) {
+      await removeTree(draft).catch(() => {});
+      throw error;
+    }
+  }
+
+  async pack<T>(
+    { workspace_id, snapshot_id }: SnapshotPlace,
+    signal: AbortSignal,
+    use: (packed: Packed) => Promise<T>,
+  ): Promise<T> {
+    const stream = readCopy(this.#folder(workspace_id).snapshot(snapshot_id), signal);
+    return use({ volumes: [], stream });
+  }
+
+  async unpack({ workspace_id, snapshot_id }: SnapshotPlace, packed: Packed, signal: AbortSignal): Promise<Captured> {
+    const folder = this.#folder(workspace_id);
+    const place = folder.snapshot(snapshot_id);
+    const made = readMethod(place);
+    if (made) return { method: made, bytes: await measureCopy(place) };
+    folder.prepare();
+    await removeDrafts(folder, snapshot_id);
+    const draft = folder.makeDraft(snapshot_id);
+    try {
+      await writeCopy(draft, packed.stream, signal);
+      const bytes = await measureCopy(draft);
+      await flushed(draft);
+      failpoint("home_backup_fetched");
+      renameSync(draft, place);
+      await flushed(folder.snapshots);
+      return { method: "archive", bytes };
     } catch (error) {
       await removeTree(draft).catch(() => {});
       throw error;
