@@ -13,3 +13,9 @@ export const ofParts =
   <T>(all: (args: Record<never, never>) => T, some: (args: { parts: string }) => T) =>
   (parts: PartNumbers): T =>
     parts === undefined ? all({}) : some({ parts: JSON.stringify(parts) });
+
+/** The same for queries with values of their own. */
+export const withParts =
+  <V extends Record<string, unknown>, T>(all: (args: V) => T, some: (args: V & { parts: string }) => T) =>
+  (args: V, parts: PartNumbers): T =>
+    parts === undefined ? all(args) : some(Object.assign({ parts: JSON.stringify(parts) }, args));

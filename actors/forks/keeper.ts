@@ -204,7 +204,7 @@ export class ForkKeeper {
   async #settle(fork: ForkRow, source: WorkspaceRow, end: Partial<ForkRow>): Promise<void> {
     const { workspaces } = this.#deps;
     await workspaces
-      .ask(source.id, "deleteSnapshot", { snapshot_id: fork.snapshot_id, by_fork: true })
+      .ask(source.id, "deleteSnapshot", { snapshot_id: fork.snapshot_id, by_keeper: true })
       .catch((error) => {
         if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
       });

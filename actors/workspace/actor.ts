@@ -57,8 +57,8 @@ type Decide<Reply> = (
 type Beside = { readonly beside?: readonly Statement[] };
 export type CreateWorkspace = { readonly workspace: WorkspaceRow; readonly build: NewBuild } & Beside;
 
-/** `by_fork`: its fork needs it no more. */
-type DeleteSnapshot = { readonly snapshot_id: string; readonly by_fork?: boolean };
+/** `by_keeper`: what it was made for needs it no more. */
+type DeleteSnapshot = { readonly snapshot_id: string; readonly by_keeper?: boolean };
 
 /** What a worker gets to do; "stale" when the job no longer waits for one. */
 export type StartedJob =
@@ -378,11 +378,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
     return this.#withSnapshot(snapshot_id, (state, row, now) => notCaptured(state, row, error, now));
   }
 
-  /** Begins to delete a snapshot; "stale" when that is under way. 404, and 409 while it is being created or restored, or a fork needs it. */
-  deleteSnapshot({ snapshot_id, by_fork = false }: DeleteSnapshot): Promise<Late> {
+  /** Begins to delete a snapshot; "stale" when that is under way. 404, and 409 while it is being created or restored, or a fork or home backup needs it. */
+  deleteSnapshot({ snapshot_id, by_keeper = false }: DeleteSnapshot): Promise<Late> {
     return this.#withSnapshot(snapshot_id, async (state, row, now) => {
       const restoring = (await this.#deps.store.all(listRestoring({ workspace_id: this.id }))).map(({ id }) => id);
-      return dropSnapshot(state, row, { restoring, by_fork, now });
+      return dropSnapshot(state, row, { restoring, by_keeper, now });
     });
   }
 

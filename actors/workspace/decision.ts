@@ -33,10 +33,15 @@ export type NewBuild = PlannedBuild & {
 };
 
 /** A snapshot whose files are to be made or removed, and the provisioner that does it. */
-export type SnapshotWork = { readonly snapshot_id: string; readonly provisioner: string };
+export type SnapshotWork = {
+  readonly snapshot_id: string;
+  readonly provisioner: string;
+  /** The home backup that its files come from; null: the workspace. */
+  readonly home_backup_id: string | null;
+};
 
 /** The snapshot that a stop ends with, and those that have to go for it. */
-export type OnStop = SnapshotWork & { readonly former: readonly SnapshotRow[] };
+export type OnStop = Omit<SnapshotWork, "home_backup_id"> & { readonly former: readonly SnapshotRow[] };
 
 export type WorkspaceCommand =
   | { readonly type: "build"; readonly now: number; readonly build: NewBuild }

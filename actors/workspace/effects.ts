@@ -18,7 +18,11 @@ export interface Snapshots {
   discard(snapshot: SubmittedSnapshot): void;
 }
 
-export type SubmittedSnapshot = SnapshotPlace & { readonly provisioner: string };
+export type SubmittedSnapshot = SnapshotPlace & {
+  readonly provisioner: string;
+  /** The home backup that the files come from; null: the workspace. */
+  readonly home_backup_id: string | null;
+};
 
 export type SubmittedBuild = {
   readonly workspace_id: string;

@@ -49,8 +49,8 @@ const announce = ({ topics, builds, snapshots }: Deps, { state, events, effects 
     if (effect.do === "cancel") builds.cancel(effect.job_id);
     else if (effect.do === "submit") submit(builds, state, effect.job_id);
     else {
-      const { snapshot_id, provisioner } = effect;
-      snapshots[effect.do]({ workspace_id: id, snapshot_id, provisioner });
+      const { snapshot_id, provisioner, home_backup_id } = effect;
+      snapshots[effect.do]({ workspace_id: id, snapshot_id, provisioner, home_backup_id });
     }
   }
 };

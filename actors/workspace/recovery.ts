@@ -40,8 +40,8 @@ export const recoverSnapshots = async (
   { store, snapshots }: { readonly store: Store; readonly snapshots: Snapshots },
   parts?: PartNumbers,
 ): Promise<void> => {
-  for (const { id, workspace_id, status, provisioner } of await store.all(listOpenSnapshots(parts))) {
-    const work = { workspace_id, snapshot_id: id, provisioner };
+  for (const { id, status, ...rest } of await store.all(listOpenSnapshots(parts))) {
+    const work = { ...rest, snapshot_id: id };
     if (status === "creating") snapshots.capture(work);
     else snapshots.discard(work);
   }

@@ -1,8 +1,9 @@
 // What the beginnings and ends of snapshots write and start, by a table of what follows in which status. Pure; used by the decisions about
 // snapshots (snapshots.ts) and about the end of a stop (state.ts).
+import type { Statement } from "#db/engine/sql.ts";
 import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
 import { insertSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
-import type { SnapshotReason, SnapshotStatus } from "#schema/workspaces/snapshot.ts";
+import { isPassing, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
 import type { Change, OnStop, SnapshotWork, WorkspaceState } from "./decision.ts";
 
 export const BEING_COPIED = "A snapshot of the workspace is being created. Try again when it is ready.";
@@ -27,27 +28,34 @@ export type NewSnapshot = {
   readonly reason: SnapshotReason;
   readonly created_by: string;
   readonly provisioner: string;
+  /** The home backup that its files come from. */
+  readonly home_backup_id?: string;
 };
 
 /** How many count to the limit. */
 export const countKept = (known: readonly SnapshotRow[]): number =>
-  known.filter(({ status, reason }) => status !== "failed" && reason !== "fork").length;
+  known.filter(({ status, reason }) => status !== "failed" && !isPassing(reason)).length;
 
 /** The one that is being made; there is one at a time. */
 export const findCapturing = (known: readonly SnapshotRow[]): SnapshotWork | null => {
   const row = known.find(({ status }) => status === "creating");
-  return row ? { snapshot_id: row.id, provisioner: row.provisioner } : null;
+  return row ? { snapshot_id: row.id, provisioner: row.provisioner, home_backup_id: row.home_backup_id } : null;
 };
 
 /** What a change writes and starts beside what else it does. */
 type Part = Pick<Change, "writes" | "effects">;
 
 /** A snapshot begins. */
-export const begun = (state: WorkspaceState, { id, ...snapshot }: NewSnapshot, now: number): Part => {
+export const begun = (
+  state: WorkspaceState,
+  { id, home_backup_id = null, ...snapshot }: Omit<NewSnapshot, "home_backup_id"> & { home_backup_id?: string | null },
+  now: number,
+): Part => {
   const { workspace } = state;
   const row: SnapshotRow = {
     ...snapshot,
     id,
+    home_backup_id,
     workspace_id: workspace.id,
     status: "creating",
     method: null,
@@ -57,8 +65,8 @@ export const begun = (state: WorkspaceState, { id, ...snapshot }: NewSnapshot, n
     updated_at: now,
   };
   return {
-    writes: [insertSnapshot(row), audited(describeSnapshot(state, row, "create", now))],
-    effects: [{ do: "capture", snapshot_id: id, provisioner: snapshot.provisioner }],
+    writes: [insertSnapshot(row), ...auditSnapshot(state, row, "create", now)],
+    effects: [{ do: "capture", snapshot_id: id, provisioner: snapshot.provisioner, home_backup_id }],
   };
 };
 
@@ -66,9 +74,9 @@ export const begun = (state: WorkspaceState, { id, ...snapshot }: NewSnapshot, n
 export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): Part => ({
   writes: [
     updateSnapshot(row.id, { status: "deleting", updated_at: now }, { expect: 1 }),
-    audited(describeSnapshot(state, row, "delete", now)),
+    ...auditSnapshot(state, row, "delete", now),
   ],
-  effects: [{ do: "discard", snapshot_id: row.id, provisioner: row.provisioner }],
+  effects: [{ do: "discard", snapshot_id: row.id, provisioner: row.provisioner, home_backup_id: null }],
 });
 
 /** The end of a stop with the beginning of the snapshot that its template wants, as one change. */
@@ -82,7 +90,7 @@ export const withSnapshotOnStop = (
   const parts = [begun(change.state, about, now), ...former.map((row) => deleting(change.state, row, now))];
   return {
     ...change,
-    state: { ...change.state, capturing: { snapshot_id, provisioner } },
+    state: { ...change.state, capturing: { snapshot_id, provisioner, home_backup_id: null } },
     writes: [...change.writes, ...parts.flatMap(({ writes }) => writes)],
     effects: [...change.effects, ...parts.flatMap(({ effects }) => effects)],
   };
@@ -94,6 +102,10 @@ export const outdated = (known: readonly SnapshotRow[], keep: number, restoring:
     .filter(({ reason, status }) => reason === "stop" && (status === "ready" || status === "failed"))
     .slice(Math.max(keep - 1, 0))
     .filter(({ id }) => !restoring.includes(id));
+
+/** Those of home backups come and go each day: what counts is the backup. */
+const auditSnapshot = (...about: Parameters<typeof describeSnapshot>): Statement[] =>
+  about[1].reason === "backup" ? [] : [audited(describeSnapshot(...about))];
 
 const describeSnapshot = (
   { workspace }: WorkspaceState,

@@ -3,7 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
-import type { Homes } from "#src/provisioners/homes.ts";
+import type { Captured, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
 import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { askPatiently, stopped } from "../job/patience.ts";
 import type { Directory } from "../runtime/directory.ts";
@@ -16,6 +16,13 @@ type Deps = {
   readonly clock: Clock;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
+  /** Makes the files of a home backup a copy of these homes. Rejects with ProvisionError. */
+  readonly fetch: (
+    homes: Homes,
+    place: SnapshotPlace,
+    home_backup_id: string,
+    signal: AbortSignal,
+  ) => Promise<Captured>;
 };
 
 type Task = { readonly snapshot_id: string; readonly run: () => Promise<void> };
@@ -24,6 +31,8 @@ type Task = { readonly snapshot_id: string; readonly run: () => Promise<void> };
 const MAX_CONCURRENT = 2;
 /** Everything in a workspace stands still for a copy; what takes longer than this is given up. */
 const CAPTURE_TIMEOUT_MS = 30 * 60_000;
+/** A backup comes over the network, while the workspace keeps running. */
+const FETCH_TIMEOUT_MS = 12 * 3_600_000;
 
 export class SnapshotRunner implements Snapshots {
   readonly #deps: Deps;
@@ -71,15 +80,18 @@ export class SnapshotRunner implements Snapshots {
     }
   }
 
-  async #capture({ provisioner, ...place }: SubmittedSnapshot): Promise<void> {
-    const { clock } = this.#deps;
+  async #capture({ provisioner, home_backup_id, ...place }: SubmittedSnapshot): Promise<void> {
+    const { clock, fetch } = this.#deps;
     const { workspace_id, snapshot_id } = place;
     const end = new AbortController();
     const late = new ProvisionError("The copy took too long. Stop the workspace, and try again.");
-    const timer = clock.after(CAPTURE_TIMEOUT_MS, () => end.abort(late));
+    const timer = clock.after(home_backup_id === null ? CAPTURE_TIMEOUT_MS : FETCH_TIMEOUT_MS, () => end.abort(late));
     const signal = AbortSignal.any([this.#end.signal, end.signal]);
     try {
-      const made = await this.#homes(provisioner).capture(place, signal);
+      const homes = this.#homes(provisioner);
+      const made = await (home_backup_id === null
+        ? homes.capture(place, signal)
+        : fetch(homes, place, home_backup_id, signal));
       await this.#tell(() => this.#ask(workspace_id, "snapshotCaptured", { snapshot_id, ...made }));
     } catch (error) {
       if (stopped(signal)) return;
@@ -92,10 +104,9 @@ export class SnapshotRunner implements Snapshots {
     }
   }
 
-  async #discard({ provisioner, ...place }: SubmittedSnapshot): Promise<void> {
-    const { workspace_id, snapshot_id } = place;
+  async #discard({ provisioner, workspace_id, snapshot_id }: SubmittedSnapshot): Promise<void> {
     try {
-      await this.#homes(provisioner).discard(place);
+      await this.#homes(provisioner).discard({ workspace_id, snapshot_id });
       failpoint("snapshot_discarded");
       await this.#tell(() => this.#ask(workspace_id, "snapshotDropped", { snapshot_id }));
     } catch (error) {

@@ -3,7 +3,7 @@
 import { AppError, conflict, notFound } from "#base/errors.ts";
 import { deleteSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isActive } from "#schema/workspaces/job.ts";
-import { MAX_SNAPSHOTS, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
+import { isPassing, MAX_SNAPSHOTS, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
 import type { Captured } from "#src/provisioners/homes.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 import {
@@ -28,17 +28,22 @@ export const beginSnapshot = (
   if (state.workspace.deleted) return refuse(new AppError("gone", "The workspace has been deleted."));
   if (isActive(state.job)) return refuse(conflict("A build of the workspace is active. Try again when it has ended."));
   if (state.capturing !== null) return refuse(conflict(BEING_COPIED));
-  if (snapshot.reason !== "fork" && countKept(known) >= MAX_SNAPSHOTS) {
+  if (!isPassing(snapshot.reason) && countKept(known) >= MAX_SNAPSHOTS) {
     return refuse(conflict(`A workspace can have at most ${MAX_SNAPSHOTS} snapshots. Delete one first.`));
   }
   const { writes, effects } = begun(state, snapshot, now);
+  const { id: snapshot_id, provisioner, home_backup_id = null } = snapshot;
+  const capturing = { snapshot_id, provisioner, home_backup_id };
   return {
-    ...seen({ ...state, capturing: { snapshot_id: snapshot.id, provisioner: snapshot.provisioner } }, writes, now),
+    ...seen({ ...state, capturing }, writes, now),
     effects,
   };
 };
 
-const OF_FORK = "Other workspaces still get their files from this snapshot. It is deleted when they have them.";
+const NEEDED: Partial<Record<SnapshotReason, string>> = {
+  fork: "Other workspaces still get their files from this snapshot. It is deleted when they have them.",
+  backup: "A backup of the workspace is still copied from this snapshot. It is deleted when that has ended.",
+};
 
 /** The files have been copied; stale when nobody waits for that. */
 export const captured = (
@@ -71,18 +76,19 @@ const settle = (
   );
 };
 
-/** Begins to delete a snapshot. 404 when there is none, 409 while it is being created or restored, or when a fork needs it. */
+/** Begins to delete a snapshot. 404 when there is none, 409 while it is being created or restored, or when a fork or a home backup needs it. */
 export const dropSnapshot = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
   {
     restoring,
-    by_fork,
+    by_keeper,
     now,
-  }: { readonly restoring: readonly string[]; readonly by_fork: boolean; readonly now: number },
+  }: { readonly restoring: readonly string[]; readonly by_keeper: boolean; readonly now: number },
 ): Decision => {
   if (row?.workspace_id !== state.workspace.id) return { kind: "refused", error: notFound() };
-  if (row.reason === "fork" && !by_fork) return { kind: "refused", error: conflict(OF_FORK) };
+  const needed = NEEDED[row.reason];
+  if (needed !== undefined && !by_keeper) return { kind: "refused", error: conflict(needed) };
   const status: SnapshotStatus = restoring.includes(row.id) ? "restoring" : row.status;
   if (status === "deleting") return { kind: "stale" };
   if (moveSnapshot(status, "delete") === undefined) {

@@ -104,7 +104,7 @@ const finish = async (
   await using pins = await Pins.make(data_dir, basename(part));
   const files: BackedUp[] = [];
   let created_at = "";
-  const { schema, hashes } = await copy.take(flow, async (snapshot) => {
+  const { schema, hashes, homes } = await copy.take(flow, async (snapshot) => {
     created_at = rfc3339(clock.now());
     // What is pinned can be copied when the log of the database is free to be shortened again.
     for (const hash of snapshot.hashes) await pins.add(hash);
@@ -114,7 +114,8 @@ const finish = async (
   files.push({ path: DATABASE, ...(await flow.hash(join(part, DATABASE))) });
   for (const hash of hashes) files.push(await copyUpload(pins.pathOf(hash), part, hash, flow));
   if (existsSync(join(data_dir, KEY))) files.push(await copyKey(data_dir, part, flow));
-  const manifest = makeManifest({ version: VERSION, commit: COMMIT, schema, created_at, files });
+  const facts = { version: VERSION, commit: COMMIT, schema, created_at, files };
+  const manifest = makeManifest(homes.length > 0 ? { ...facts, homes } : facts);
   await flushFolder(part);
   await writeManifest(part, manifest);
   return manifest;

@@ -24,6 +24,17 @@ export type Manifest = {
   /** When the snapshot was taken, RFC 3339. */
   created_at: string;
   files: BackedUp[];
+  /** Where the files of workspaces are backed up, which are not in it; absent where they are not. */
+  homes?: HomesReference[];
+};
+
+/** Home backups that the database knows, in one folder or bucket. */
+export type HomesReference = {
+  location: string;
+  workspaces: number;
+  backups: number;
+  /** RFC 3339. */
+  newest: string;
 };
 
 /** A backup that cannot be used, in words for people. */
@@ -44,14 +55,21 @@ export const parseManifest = (text: string, where: string): Manifest => {
   }
   if (typeof read !== "object" || read === null || typeof read.format !== "number") throw damaged("no known manifest");
   if (read.format > FORMAT) throw new BackupError(`${where} was made by a newer Slipway (${read.version})`);
-  const { version, schema, created_at, files, commit = "" } = read;
+  const { version, schema, created_at, files, commit = "", homes } = read;
   if (typeof version !== "string" || typeof schema?.version !== "number" || typeof created_at !== "string") {
     throw damaged("its manifest is incomplete");
   }
   if (!Array.isArray(files) || !files.every(isBackedUp)) throw damaged("its list of files is wrong");
   if (!files.some(({ path }) => path === DATABASE)) throw damaged("it has no database");
-  return { format: read.format, version, commit, schema, created_at, files };
+  if (homes !== undefined && !(Array.isArray(homes) && homes.every(isReference))) throw damaged("its homes are wrong");
+  return { format: read.format, version, commit, schema, created_at, files, ...(homes ? { homes } : {}) };
 };
+
+const isReference = (one: Partial<HomesReference> | null): boolean =>
+  typeof one?.location === "string" &&
+  typeof one.newest === "string" &&
+  Number.isSafeInteger(one.workspaces) &&
+  Number.isSafeInteger(one.backups);
 
 // Only names that a backup can have: nothing that leads out of the folder it is restored to.
 const NAMES = /^(slipway\.db|encryption\.key|files\/[0-9a-f]{2}\/[0-9a-f]{64})$/;

@@ -12,15 +12,16 @@
 import { Database } from "bun:sqlite";
 import { existsSync, rmSync, statSync } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
+import { rfc3339 } from "#base/clock.ts";
 import { Draft } from "./draft.ts";
 import type { Flow } from "./flow.ts";
-import { BackupError } from "./manifest.ts";
+import { BackupError, type HomesReference } from "./manifest.ts";
 
 const HEADER_BYTES = 32;
 const TRIES = 10;
 
 /** What was read in the snapshot's own transaction. */
-export type Snapshot = { hashes: string[]; schema: { version: number; name: string } };
+export type Snapshot = { hashes: string[]; schema: { version: number; name: string }; homes: HomesReference[] };
 
 /** A copy of the database at `to`, not finished until `take` has been through. */
 export class DatabaseCopy implements AsyncDisposable {
@@ -90,7 +91,26 @@ const look = (db: Database): Snapshot => {
   const applied = db.query("select version, name from migrations order by version desc limit 1").get();
   if (applied === null) throw new BackupError("the database has not been set up yet");
   const hashes = db.query("select hash from files union select hash from chat_files").values();
-  return { schema: applied as Snapshot["schema"], hashes: hashes.map(([hash]) => String(hash)) };
+  return {
+    schema: applied as Snapshot["schema"],
+    hashes: hashes.map(([hash]) => String(hash)),
+    homes: lookForHomes(db),
+  };
+};
+
+const HOMES = `select location, count(*) backups, count(distinct workspace_id) workspaces, max(created_at) newest
+  from home_backups where status = 'ready' group by location order by location`;
+
+/** None in a database that is older than home backups. */
+const lookForHomes = (db: Database): HomesReference[] => {
+  if (db.query("select 1 from sqlite_master where name = 'home_backups'").get() === null) return [];
+  const rows = db.query<Omit<HomesReference, "newest"> & { newest: number }, []>(HOMES).all();
+  return rows.map(({ location, workspaces, backups, newest }) => ({
+    location,
+    workspaces,
+    backups,
+    newest: rfc3339(newest),
+  }));
 };
 
 /** False: it was started afresh in the meantime, and what was copied is a piece of an old one, which must not be used. */

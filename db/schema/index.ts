@@ -15,6 +15,7 @@ export * from "./external-auth.ts";
 export * from "./forks.ts";
 export * from "./git-ssh-keys.ts";
 export * from "./groups.ts";
+export * from "./home-backups.ts";
 export * from "./hook-dispatches.ts";
 export * from "./invitations.ts";
 export * from "./jobs.ts";

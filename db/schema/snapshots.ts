@@ -18,6 +18,8 @@ export const workspace_snapshots = quietTable(
     status: text().$type<"creating" | "ready" | "failed" | "deleting">().notNull(),
     /** The provisioner that keeps the files. */
     provisioner: text().notNull(),
+    /** The home backup that the files come from; null: the workspace. */
+    home_backup_id: text(),
     method: text().$type<SnapshotMethod>(),
     bytes: integer().notNull().default(0),
     error: text().notNull().default(""),

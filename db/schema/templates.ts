@@ -56,6 +56,8 @@ export const templates = sqliteTable(
     snapshots_on_stop: integer().notNull().default(0),
     /** Days for which the trash keeps the files of deleted workspaces; 0: they are removed. */
     trash_days: integer().notNull().default(7),
+    /** Whether the files of its workspaces are backed up by schedule. */
+    home_backups: integer({ mode: "boolean" }).notNull().default(true),
     /** off | people | public: who starts a stopped workspace by connecting to it. */
     wake_on_connect: text().notNull().default("people"),
     /** The coding agent that chats and tasks in its workspaces begin with unless a person chooses otherwise; empty: none. */

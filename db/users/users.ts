@@ -35,6 +35,9 @@ export const findUser = query(
     .where(and(given(users.id), alive)),
 );
 
+/** Site owners who may sign in. */
+export const listOwners = query(build.select({ id: users.id }).from(users).where(isOwner));
+
 /** Owners and user-admins who may sign in. */
 export const listUserAdmins = query(
   build

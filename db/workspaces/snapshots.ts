@@ -36,6 +36,7 @@ const open = () =>
       workspace_id: workspace_snapshots.workspace_id,
       status: workspace_snapshots.status,
       provisioner: workspace_snapshots.provisioner,
+      home_backup_id: workspace_snapshots.home_backup_id,
     })
     .from(workspace_snapshots);
 const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting"]);

@@ -10,6 +10,7 @@ import { listSecretVariables, listVariables } from "./config/secret-files.ts";
 import { toFlag, toVariableName } from "./config/setting.ts";
 import { type Config, SERVER_SETTINGS } from "./config/settings.ts";
 import { WORKER_ENV_PREFIX, WORKER_SETTINGS, type WorkerConfig } from "./config/worker-settings.ts";
+import { parseRecoveryKey } from "./recovery-key.ts";
 import { type Problem, UsageError } from "./usage-error.ts";
 
 export type { Config, DaemonConfig, Input };
@@ -45,6 +46,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
         ...hookIsWhole(config),
         ...clusterIsWhole(config),
         ...storageIsWhole(config),
+        ...homeBackupsAreWhole(config),
       ],
     },
     input,
@@ -223,6 +225,42 @@ function storageIsWhole(config: Config): Problem[] {
   const alone =
     "uploads of one server are in its data directory, which backups hold: leave s3_bucket away, or set database_url";
   return [...found, { name: toVariableName(given[0] ?? "s3_bucket"), from: "without database_url", detail: alone }];
+}
+
+/** Anyone who names a part of it believes that homes are backed up. */
+function homeBackupsAreWhole(config: Config): Problem[] {
+  const keys = ["home_backup_s3_bucket", "home_backup_s3_access_key", "home_backup_s3_secret_key"] as const;
+  const given = [...keys, "home_backup_s3_endpoint" as const].filter((key) => config[key] !== undefined);
+  const missing = given.length === 0 ? [] : keys.filter((key) => config[key] === undefined);
+  const detail = `home backups in object storage need all of ${keys.join(", ")}`;
+  const found: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
+  const wrong = (key: string, from: string, why: string): unknown =>
+    found.push({ name: toVariableName(key), from, detail: why });
+  const { home_backup_dir, home_backup_interval, home_backup_recovery_key, home_backup_engine } = config;
+  if (home_backup_dir !== undefined && given.length > 0) {
+    wrong("home_backup_dir", "alongside home_backup_s3_bucket", "home backups go to a folder or to a bucket: name one");
+  }
+  if (home_backup_dir !== undefined && config.database_url !== undefined) {
+    wrong("home_backup_dir", "alongside database_url", "nodes have folders of their own: set home_backup_s3_bucket");
+  }
+  if (home_backup_interval !== undefined && home_backup_dir === undefined && given.length === 0) {
+    wrong("home_backup_interval", "alone", "it needs home_backup_dir or home_backup_s3_bucket");
+  }
+  if (home_backup_recovery_key !== undefined && parseRecoveryKey(home_backup_recovery_key) === undefined) {
+    wrong(
+      "home_backup_recovery_key",
+      "given",
+      "a recovery key has 32 hexadecimal digits, as home-backups key prints it",
+    );
+  }
+  if (home_backup_engine === "archive" && config.home_backup_restic !== undefined) {
+    wrong(
+      "home_backup_restic",
+      "alongside home_backup_engine",
+      "the engine archive does not use restic: leave one away",
+    );
+  }
+  return found;
 }
 
 function hookIsWhole({ hook_url, hook_secret, hook_previous_secret }: Config): Problem[] {

@@ -18,9 +18,12 @@ import { join } from "node:path";
 const ALGORITHM = "aes-256-gcm";
 const KEY_BYTES = 32;
 /** Random for each sealing: 2^32 of them under one key are safe, a server makes thousands. */
-const NONCE_BYTES = 12;
+export const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const VERSION = "v1";
+
+/** A number by chance that seals one thing. */
+export const newNonce = (): Uint8Array<ArrayBuffer> => new Uint8Array(randomBytes(NONCE_BYTES));
 
 /** What was sealed cannot be opened; the message says why and holds no secret. */
 export class UnsealError extends Error {

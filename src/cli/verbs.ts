@@ -5,6 +5,7 @@ import { CHAT } from "./verbs/chat.ts";
 import { LOGS, SIGNING_IN } from "./verbs/client.ts";
 import { CONNECTIONS } from "./verbs/connections.ts";
 import { GROUPS } from "./verbs/groups.ts";
+import { HOME_BACKUPS } from "./verbs/home-backups.ts";
 import { NETWORK } from "./verbs/network.ts";
 import { OAUTH2 } from "./verbs/oauth2.ts";
 import { OFFLINE } from "./verbs/offline.ts";
@@ -26,6 +27,7 @@ export const VERBS: readonly Verb[] = [
     SCHEDULE,
     SHARE,
     SNAPSHOTS,
+    HOME_BACKUPS,
     TRASH,
     OPEN,
     TEMPLATES,

@@ -52,6 +52,7 @@ import { terraformImports } from "#domain/templates/terraform-imports.ts";
 import { Accounts } from "#domain/users/accounts.ts";
 import { hasAnyUser } from "#domain/users/first-user.ts";
 import type { HashCost } from "#domain/users/passwords.ts";
+import { reportHomeBackups } from "#domain/workspaces/home-backups.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { ApiContext } from "#src/api/context.ts";
 import { Addresses } from "#src/api/http/address.ts";
@@ -201,6 +202,8 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly readyTemplates: ReadyTemplates;
   readonly uses: Workspaces["uses"];
   readonly snapshots: Workspaces["snapshots"];
+  readonly homeBackups: Workspaces["homeBackups"];
+  readonly homeBackupStore: Workspaces["homeBackupStore"];
   readonly sources: LoadedConfig["sources"] | undefined;
   readonly health: Health;
   readonly mailer: Mailer;
@@ -263,13 +266,19 @@ export class Context implements ApiContext, AsyncDisposable {
     this.provisioners = makeProvisioners({ ...options, repositories }, clock, base.accessUrl, this.workers);
     const { environment = {} } = options;
     const { tailnet, workers, jobs, provisioners, blobs } = this;
-    const later = { prebuilds: () => this.prebuilds, modelSettings: () => this.modelSettings };
+    const later = {
+      prebuilds: () => this.prebuilds,
+      modelSettings: () => this.modelSettings,
+      homeBackups: () => reportHomeBackups(this),
+    };
     this.health = new Health({ ...base, tailnet, workers, environment, ...later });
     const equip = (request: ProvisionRequest) => equipped(this, request);
-    const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this });
+    const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this, environment });
     this.workspaces = workspaces.workspaces;
     this.uses = workspaces.uses;
     this.snapshots = workspaces.snapshots;
+    this.homeBackups = workspaces.homeBackups;
+    this.homeBackupStore = workspaces.homeBackupStore;
     this.prebuilds = workspaces.prebuilds;
     const terraform = terraformImports(this);
     const templates = openTemplates({ ...base, blobs, jobs, provisioners, terraform, equip });
@@ -435,6 +444,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.otherJobs?.stop();
     await this.jobs.stop();
     this.uses.stop();
+    await this.homeBackups.stop();
     await this.snapshots.stop();
     await this.uses.flush();
     await this.usage.stop();
@@ -467,6 +477,7 @@ export class Context implements ApiContext, AsyncDisposable {
     this.oidcRechecks.sweep();
     this.connectionUpkeep.sweep();
     this.notifier.sweep();
+    this.homeBackups.sweep();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

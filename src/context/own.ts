@@ -3,6 +3,7 @@
 import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
 import type { ForkKeeper } from "#actors/forks/keeper.ts";
+import type { HomeBackupKeeper } from "#actors/home-backups/keeper.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
 import type { Scheduler } from "#actors/runtime/scheduler.ts";
 import { NotAllTakenUp } from "#actors/runtime/take-up.ts";
@@ -23,10 +24,11 @@ import { prepareIdentity } from "#domain/users/first-user.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
 /** What has to do with parts, of the context (context.ts). */
-type Owning = Omit<ApiContext, "tasks" | "forks"> & {
+type Owning = Omit<ApiContext, "tasks" | "forks" | "homeBackups"> & {
   readonly parts: Parts;
   readonly tasks: TaskKeeper;
   readonly forks: ForkKeeper;
+  readonly homeBackups: HomeBackupKeeper;
   readonly readyTemplates: ReadyTemplates;
   readonly scheduler: Scheduler;
   readonly uses: Uses;
@@ -80,6 +82,7 @@ export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<vo
   if (parts === undefined) await recoverWorkspaces(ctx.store, ctx.provisioners);
   await ctx.tasks.start(parts);
   await ctx.forks.start(parts);
+  ctx.homeBackups.sweep();
   // A start continues without; of parts that have come it is tried again.
   if (later && parts !== undefined) throw later;
 };
@@ -126,6 +129,7 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
     ...actors.map((one) => one.leave(isLeaving)),
     ctx.tasks.leave(ownParts(ctx.parts)),
     ctx.forks.leave(ownParts(ctx.parts)),
+    ctx.homeBackups.leave(isLeaving),
     ctx.usage.flush(),
   ]);
   // Messages that were waiting may have begun something.

@@ -9,6 +9,7 @@ import type { RecordingRetention } from "#actors/chat/spending/recording-retenti
 import type { Generations } from "#actors/chat/turn/runner.ts";
 import type { ChatWarnings } from "#actors/chat/turn/warnings.ts";
 import type { ForkKeeper } from "#actors/forks/keeper.ts";
+import type { HomeBackupKeeper } from "#actors/home-backups/keeper.ts";
 import type { ModelSettings } from "#actors/models/model-settings.ts";
 import type { Notifier } from "#actors/notifications/notifier.ts";
 import type { Directory } from "#actors/runtime/directory.ts";
@@ -37,6 +38,7 @@ import type { OidcProviders } from "#domain/oidc/providers.ts";
 import type { Repositories } from "#domain/repositories/repositories.ts";
 import type { Network } from "#domain/tailnet/network.ts";
 import type { Accounts } from "#domain/users/accounts.ts";
+import type { HomeBackupStore } from "#src/home-backups/store.ts";
 import type { Hooks } from "#src/hooks/hooks.ts";
 import type { GuardedFetch } from "#src/llm/fetch.ts";
 import type { LanguageModels } from "#src/llm/model.ts";
@@ -74,6 +76,10 @@ export interface DomainContext {
   readonly chats: Directory<ChatActor>;
   /** Makes the workspaces of forks. */
   readonly forks: Pick<ForkKeeper, "wait">;
+  /** Makes home backups. */
+  readonly homeBackups: Pick<HomeBackupKeeper, "sweep" | "counts" | "standing">;
+  /** Where they go; undefined where the settings name no place. */
+  readonly homeBackupStore: HomeBackupStore | undefined;
   /** Gives tasks their prompts. */
   readonly tasks: Pick<TaskKeeper, "wait">;
   readonly provisioners: Provisioners;

@@ -3,9 +3,11 @@ import { expect } from "bun:test";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Fork } from "#schema/workspaces/fork.ts";
+import type { HomeBackups } from "#schema/workspaces/home-backup.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import { Client } from "#src/client.ts";
 import { testOfOne } from "#test/support/one-server.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
@@ -15,8 +17,10 @@ const test = testOfOne("local");
 
 const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
 
-test("[CV-43] `slipway snapshots` creates, lists, restores and deletes, by name or the beginning of an id", async () => {
-  await using world = await openClientWorld();
+test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` create, list, restore and delete, by name or the beginning of an id", async () => {
+  using depot = tempDirectory();
+  const settings = { SLIPWAY_HOME_BACKUP_DIR: depot.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
+  await using world = await openClientWorld({ env: settings });
   await signInAs(world);
   const admin = new Client(world.server.url, tokenOf(world));
   const { id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
@@ -40,7 +44,49 @@ test("[CV-43] `slipway snapshots` creates, lists, restores and deletes, by name 
   const { snapshots } = JSON.parse(await must("list", "dev", "--json")) as Snapshots;
   expect(await must("delete", "dev", snapshots[0]?.id.slice(0, 6) ?? "")).toMatch(/is deleted\.\n$/);
   await until(async () => (await must("list", "dev")) === "No snapshots.\n");
-}, 60_000);
+
+  const backups = (...words: string[]) => world.must(["home-backups", ...words]);
+  expect(await backups("list", "dev")).toBe("No home backups.\n");
+  expect(await backups("create", "dev")).toMatch(
+    /^Backup [0-9a-f]{8} is in .+: [\d.]+ [KM]iB, [\d.]+ [KM]iB of it new\.\n$/,
+  );
+  writeFileSync(kept, "third");
+  expect(await backups("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +ready +20\S+ /);
+  expect(await backups("restore", "dev", "--yes")).toContain("dev is running.");
+  expect(readFileSync(kept, "utf8")).toBe("first");
+  expect(await must("list", "dev")).toMatch(/Before the restore/);
+  expect(await backups("restore", "dev", "--as", "dev-again")).toBe(
+    "dev-again is ready. Start it with: slipway start dev-again\n",
+  );
+
+  // Another machine, which has the folder and the key alone.
+  const recovery_key = (await backups("key", "--data-dir", world.server.directory)).trim();
+  expect(recovery_key).toMatch(/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/);
+  const env = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: recovery_key };
+  const there = (...words: string[]) => world.run(["home-backups", ...words], { env });
+  expect((await there("search")).out).toMatch(/^ID .*\n[0-9a-f]{8} +admin\/dev +20\S+ +\S+ [KM]iB +archive\n$/);
+  expect(await there("extract", "dev", "restored")).toMatchObject({
+    code: 0,
+    out: expect.stringContaining("are in restored."),
+  });
+  expect(readFileSync(join(world.home, "restored", "kept"), "utf8")).toBe("first");
+  expect(await there("extract", "dev", "restored")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("is not empty"),
+  });
+  const other = { ...settings, SLIPWAY_HOME_BACKUP_RECOVERY_KEY: "0".repeat(32) };
+  expect(await world.run(["home-backups", "search"], { env: other })).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("another recovery key"),
+  });
+  // A backup of the server refers to them.
+  const [made = ""] = (await world.must(["backup", "of-server", "--data-dir", world.server.directory])).split("  ");
+  const manifest = JSON.parse(readFileSync(join(world.home, made, "manifest.json"), "utf8"));
+  expect(manifest.homes).toMatchObject([{ location: depot.path, workspaces: 1, backups: 1 }]);
+  const [backup] = (JSON.parse(await backups("list", "dev", "--json")) as HomeBackups).backups;
+  expect(await backups("delete", "dev", backup?.id.slice(0, 6) ?? "")).toMatch(/is deleted\.\n$/);
+  await until(async () => (await backups("list", "dev")) === "No home backups.\n");
+}, 90_000);
 
 test("[CV-46] `slipway fork` creates workspaces with copies of the files, and says what became of each", async () => {
   await using world = await openClientWorld();

@@ -21,6 +21,7 @@ import step18 from "./0036_model_recordings.sql" with { type: "text" };
 import step19 from "./0037_agent_resources.sql" with { type: "text" };
 import step20 from "./0038_workspace_forks.sql" with { type: "text" };
 import step21 from "./0039_default_agents.sql" with { type: "text" };
+import step22 from "./0040_home_backups.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0000_release_0_2_0", step0],
@@ -45,4 +46,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0037_agent_resources", step19],
   ["0038_workspace_forks", step20],
   ["0039_default_agents", step21],
+  ["0040_home_backups", step22],
 ];

@@ -2,7 +2,9 @@
 import { t } from "elysia";
 import { checkServerAdmin } from "#domain/access.ts";
 import { checkBackup, makeBackupNow } from "#domain/administration/backups.ts";
+import { reportHomeBackups } from "#domain/workspaces/home-backups.ts";
 import { Backups } from "#schema/administration/backup.ts";
+import { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
 import type { ApiContext } from "../context.ts";
 import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
@@ -68,6 +70,24 @@ export const backups = (ctx: ApiContext) =>
           summary: "Check a backup",
           description:
             "Starts to verify the backup by reading all of it, as a restore would. Needs free disk space of the size of the backup.",
+          scope: "all",
+        }),
+      },
+    )
+    .get(
+      "/homes",
+      ({ caller }) => {
+        checkServerAdmin(caller);
+        return reportHomeBackups(ctx);
+      },
+      {
+        user: true,
+        response: { 200: HomeBackupReport, ...fails(401, 403, 503) },
+        detail: operation({
+          tags,
+          operationId: "getHomeBackupReport",
+          summary: "Get the state of home backups",
+          description: "How old and how large the home backups of all workspaces are, and what is wrong with them.",
           scope: "all",
         }),
       },

@@ -20,6 +20,7 @@ import { findUserSecret } from "#db/users/secrets.ts";
 import { findUserSkill } from "#db/users/skills.ts";
 import { findUser, findUserByName } from "#db/users/users.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
+import { findHomeBackup } from "#db/workspaces/home-backups.ts";
 import { listStoredPortShares } from "#db/workspaces/port-shares.ts";
 import { findSnapshot } from "#db/workspaces/snapshots.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
@@ -253,6 +254,13 @@ export const snapshot: Find = async ({ store, params }) => {
   const row = found && (await store.get(findSnapshot({ id: idIn(params, "snapshot") })));
   if (!found || row?.workspace_id !== found.about.workspace_id) return undefined;
   return { ...found.about, resource_type: "workspace_snapshot", resource_id: row.id, target: row.name || found.name };
+};
+
+export const homeBackup: Find = async ({ store, params }) => {
+  const found = await workspaceAt(store, idIn(params, "workspace"));
+  const row = found && (await store.get(findHomeBackup({ id: idIn(params, "backup") })));
+  if (!found || row?.workspace_id !== found.about.workspace_id) return undefined;
+  return { ...found.about, resource_type: "workspace_snapshot", resource_id: row.id, target: found.name };
 };
 
 const buildTarget = (name: string, id: string) =>

@@ -34,11 +34,38 @@ export const registerFigures = (
     "When the server last made a backup by itself, seconds since 1970; 0 for never since the start.",
     () => ctx.backups.last / 1000,
   );
+  registerHomeBackups(metrics, ctx);
   registerSpans(metrics, ctx.telemetry?.counts);
   metrics.counter("slipway_backup_failures_total", "Scheduled backups that have failed.", () => ctx.backups.failures);
 };
 
 const one = (labels: Record<string, string>): Labelled => [{ labels, value: 1 }];
+
+const registerHomeBackups = (metrics: Metrics, { homeBackups }: ApiContext): void => {
+  const { counts } = homeBackups;
+  const results = (): Labelled =>
+    (["made", "failed", "verified", "damaged"] as const).map((result) => ({
+      labels: { result },
+      value: counts[result],
+    }));
+  metrics.counter(
+    "slipway_home_backups_total",
+    "Home backups made and verified by this server since its start.",
+    results,
+    ["result"],
+  );
+  metrics.gauge("slipway_home_backup_bytes", "What all home backups had to store.", () => homeBackups.standing.bytes);
+  metrics.gauge(
+    "slipway_home_backup_problems",
+    "Workspaces whose home backup is missing, too old, failed or damaged.",
+    () => homeBackups.standing.problems,
+  );
+  metrics.gauge(
+    "slipway_home_backup_oldest_seconds",
+    "When the oldest of the newest home backups was made, seconds since 1970; 0 without any.",
+    () => homeBackups.standing.oldest_ms / 1000,
+  );
+};
 
 const registerRequests = (metrics: Metrics, { requests, sockets, streams }: ApiContext): void => {
   const rows = (): Labelled =>

@@ -72,6 +72,12 @@ export const PANELS: readonly Panel[] = [
     queries: one('slipway_backup_last_success_seconds{job="$job"} * 1000 > 0'),
   },
   {
+    group: "Database",
+    title: "Oldest last home backup",
+    unit: "dateTimeFromNow",
+    queries: one('slipway_home_backup_oldest_seconds{job="$job"} * 1000 > 0'),
+  },
+  {
     group: "Workspaces and chats",
     title: "Connected agents",
     unit: "short",
@@ -196,6 +202,14 @@ export const ALERTS: readonly Alert[] = [
     severity: "ticket",
     summary: "A scheduled backup has failed.",
     action: "The log says why; `slipway doctor` names the newest backup.",
+  },
+  {
+    name: "SlipwayHomeBackupProblems",
+    expr: "slipway_home_backup_problems > 0",
+    for: "1h",
+    severity: "ticket",
+    summary: "Files of workspaces are not backed up as they should be.",
+    action: "Administration, Backups names the workspaces and says why.",
   },
   {
     name: "SlipwaySpansDropped",

@@ -22,6 +22,7 @@ import { extend } from "./extend.ts";
 import { externalAgent } from "./external-agent.ts";
 import { favorite } from "./favorite.ts";
 import { forks } from "./forks.ts";
+import { homeBackups } from "./home-backups.ts";
 import { WorkspaceLists } from "./list.ts";
 import { portShares } from "./port-shares.ts";
 import { rename } from "./rename.ts";
@@ -104,6 +105,7 @@ export const workspaces = (ctx: ApiContext) => {
     .use(acl(ctx))
     .use(portShares(ctx))
     .use(snapshots(ctx))
+    .use(homeBackups(ctx))
     .use(forks(ctx))
     .use(trash(ctx))
     .use(rename(ctx))

@@ -5,6 +5,7 @@ import { EMAIL_PATTERN } from "../email-address.ts";
 import { CLUSTER_SETTINGS } from "./cluster-settings.ts";
 import { DOCKER_SETTINGS } from "./docker-settings.ts";
 import { EXTERNAL_AUTH_SETTINGS } from "./external-auth-settings.ts";
+import { HOME_BACKUP_SETTINGS } from "./home-backup-settings.ts";
 import { HOOK_SETTINGS } from "./hook-settings.ts";
 import {
   address,
@@ -266,6 +267,7 @@ export const SERVER_SETTINGS = {
     help: "Public keys that releases must be signed with, as minisign prints them (RW...), separated by spaces. They are accepted in addition to the built-in keys.",
     absent: "only the keys that the program was built with are trusted",
   }),
+  ...HOME_BACKUP_SETTINGS,
   ...CLUSTER_SETTINGS,
   ...STORAGE_SETTINGS,
   database_cache_mb: setting(whole(1, 65_536), 64, {

@@ -2,13 +2,13 @@
 import { baseUrl, matching, text } from "./kinds.ts";
 import { optional, setting } from "./setting.ts";
 
-const bucketName = matching(
+export const bucketName = matching(
   /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/,
   "the name of a bucket: 3 to 63 lower-case letters, digits, dots and hyphens",
   "NAME",
 );
 
-const objectPrefix = matching(
+export const objectPrefix = matching(
   /^([A-Za-z0-9][A-Za-z0-9._-]*\/)+$/,
   "names of letters, digits, dots, hyphens and underscores with a slash behind each, such as slipway/",
   "PREFIX",

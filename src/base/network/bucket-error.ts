@@ -16,6 +16,7 @@ const WORDS: Readonly<Record<string, string>> = {
   ObjectIsNotThere: "it has taken an object and does not have it",
   OtherBytes: "it gives other bytes than it was given",
   TooSlow: "it does not answer in time",
+  AccessDenied: "the key may not list, write, read and remove there",
   403: "the key may not write, read and remove there",
   404: "what should be there is not",
 };

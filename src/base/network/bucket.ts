@@ -29,7 +29,14 @@ export type BucketPlace = {
 
 type Options = { readonly clock?: Clock; readonly answer_ms?: number };
 
-type Call = { readonly headers?: Record<string, string>; readonly body?: ReadableStream; readonly ms?: number };
+/** What a list is refused with that a repetition does not change. */
+const REFUSALS = /^(AccessDenied|NoSuchBucket|InvalidAccessKeyId|SignatureDoesNotMatch|AuthorizationHeaderMalformed)$/;
+
+type Call = {
+  readonly headers?: Record<string, string>;
+  readonly body?: ReadableStream | Uint8Array<ArrayBuffer>;
+  readonly ms?: number;
+};
 
 export class Bucket {
   readonly prefix: string;
@@ -81,6 +88,68 @@ export class Bucket {
         over();
       }
     });
+  }
+
+  /** Stores bytes that are in memory. Throws BucketError. */
+  async putBytes(object: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const md5 = new Bun.CryptoHasher("md5").update(bytes).digest("base64");
+    const headers = { "content-md5": md5, "content-length": String(bytes.length) };
+    const ms = this.#answer_ms + bytes.length / MIN_BYTES_PER_MS;
+    await this.#trying(() => this.#call("PUT", object, { headers, body: bytes, ms }));
+  }
+
+  /** The bytes of an object, of which no more than `max` are read; undefined where none exists. Throws BucketError. */
+  getBytes(object: string, max: number): Promise<Uint8Array | undefined> {
+    return this.#trying(async () => {
+      const opened = await this.#open("GET", object, {}).catch(absent);
+      if (!opened) return undefined;
+      const { response, over, extend } = opened;
+      try {
+        const pieces: Uint8Array[] = [];
+        let length = 0;
+        for await (const bytes of response.body ?? []) {
+          extend();
+          length += bytes.length;
+          if (length > max) throw new BucketError(this.name, { code: "OtherBytes", isPassing: false });
+          pieces.push(bytes);
+        }
+        return Buffer.concat(pieces, length);
+      } catch (error) {
+        throw this.#named(error);
+      } finally {
+        over();
+      }
+    });
+  }
+
+  /** Lists the objects whose names begin so, a page at a time. Throws BucketError. */
+  async *list(prefix: string): AsyncGenerator<{ readonly name: string; readonly modified_at: number }> {
+    let continuationToken: string | undefined;
+    do {
+      const page = await this.#trying(() =>
+        this.#page({ prefix, ...(continuationToken ? { continuationToken } : {}) }),
+      );
+      for (const { key, lastModified = "" } of page.contents ?? []) {
+        yield { name: key, modified_at: Date.parse(lastModified) };
+      }
+      continuationToken = page.isTruncated ? page.nextContinuationToken : undefined;
+    } while (continuationToken !== undefined);
+  }
+
+  /** Bun's client lists on its own, without a deadline. */
+  async #page(options: { readonly prefix: string; readonly continuationToken?: string }) {
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const giveUp = (): void => reject(new BucketError(this.name, { code: "TooSlow", isPassing: true }));
+    const timer = this.#clock.after(this.#answer_ms, giveUp);
+    try {
+      return await Promise.race([this.#client.list(options), late]);
+    } catch (error) {
+      if (error instanceof BucketError) throw error;
+      const { code = "" } = error as { code?: string };
+      throw new BucketError(this.name, { code, isPassing: !REFUSALS.test(code) });
+    } finally {
+      timer.cancel();
+    }
   }
 
   /** Bytes of an object; undefined where none exists. Throws BucketError. */

@@ -26,6 +26,7 @@ export const run: RunVerb = async (input) => {
     if (json) input.print(JSON.stringify(toFacts(manifest, check ? null : config.data_dir)));
     else if (check) input.print(`${path} is intact: ${summary(manifest)}.`);
     else input.print(`Restored ${summary(manifest)} into ${resolve(config.data_dir)}.`);
+    if (!json && !check) for (const line of nameHomes(manifest)) input.print(line);
   });
 };
 
@@ -51,6 +52,13 @@ const scratchFolder = (beside: string): string => {
 
 const summary = ({ created_at, version, files }: Manifest): string =>
   `the backup of ${created_at} (Slipway ${version}, ${files.length} files)`;
+
+/** What the backup only refers to. */
+const nameHomes = ({ homes = [] }: Manifest): string[] =>
+  homes.map(
+    ({ location, workspaces }) =>
+      `The files of ${workspaces} ${workspaces === 1 ? "workspace are" : "workspaces are"} in ${location}. Restore them with \`slipway home-backups restore\`.`,
+  );
 
 const toFacts = ({ created_at, version, schema, files }: Manifest, data_dir: string | null) => ({
   data_dir: data_dir === null ? null : resolve(data_dir),

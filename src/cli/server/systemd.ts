@@ -81,11 +81,18 @@ const credentialLines = (credentials: readonly Credential[]): string[] => {
 const quoted = (argument: string): string =>
   `"${argument.replace(/["\\]/g, "\\$&").replaceAll("%", "%%").replaceAll("$", "$$$$")}"`;
 
+const PATHS = [
+  "config",
+  "backup_dir",
+  "home_backup_dir",
+  "tls_cert_file",
+  "tls_key_file",
+  "identity_certificates",
+  "agent_binary",
+] as const;
+
 /** What a unit, which is started in `/`, must be able to find. */
-const listPaths = (config: Config): [string, string | undefined][] =>
-  (["config", "backup_dir", "tls_cert_file", "tls_key_file", "identity_certificates", "agent_binary"] as const).map(
-    (key) => [toFlag(key), config[key]],
-  );
+const listPaths = (config: Config): [string, string | undefined][] => PATHS.map((key) => [toFlag(key), config[key]]);
 
 type Unit = {
   user: string;
@@ -97,9 +104,9 @@ type Unit = {
 };
 
 /** Its own folders below /var/lib are made by systemd; others must be there. Everything else cannot be written. */
-const folders = (data_dir: string, { backup_dir }: Config): string[] => {
+const folders = (data_dir: string, { backup_dir, home_backup_dir }: Config): string[] => {
   const own = /^\/var\/lib\/([\w-]+)$/.exec(data_dir)?.[1];
-  const others = [own ? undefined : data_dir, backup_dir].filter((path) => path !== undefined);
+  const others = [own ? undefined : data_dir, backup_dir, home_backup_dir].filter((path) => path !== undefined);
   return [
     ...(own ? [`StateDirectory=${own}`, "StateDirectoryMode=0700"] : []),
     ...(others.length > 0 ? [`ReadWritePaths=${others.map(pathInUnit).join(" ")}`] : []),

@@ -18,6 +18,7 @@ import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { hostsOfApps } from "./app-hosts.ts";
 import { bucket } from "./bucket.ts";
 import type { Finding } from "./finding.ts";
+import { homeBackupPlace } from "./home-backups.ts";
 import { hookConsumer } from "./hooks.ts";
 import { localWorkspaces, localWorkspaceUser } from "./local.ts";
 import { postgres } from "./postgres.ts";
@@ -38,6 +39,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
   const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config), hostsOfApps(config)];
   rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
   rest.push(await terraformProgram(config, env), ...(await hookConsumer(config, clock)));
+  rest.push(await homeBackupPlace(config, env, clock));
   const { database_url } = config;
   if (database_url !== undefined) {
     const cluster = { ...config, database_url };

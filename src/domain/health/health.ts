@@ -9,9 +9,11 @@ import type { Store } from "#db/engine/store.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import { findSetting, putSetting } from "#db/settings.ts";
 import type { HealthReport, HealthSettings } from "#schema/deployment/health.ts";
+import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
 import type { Workers } from "#src/provisioners/external/workers.ts";
 import type { Network } from "../tailnet/network.ts";
 import { examine } from "./checks.ts";
+import { homesBackedUp } from "./home-backups.ts";
 import { checkDefaultModel } from "./models.ts";
 import { presetsKeptReady } from "./prebuilds.ts";
 import { makeReport, type Seen } from "./report.ts";
@@ -31,6 +33,7 @@ export type HealthDeps = {
   readonly accessUrl: () => URL;
   readonly prebuilds: () => Pick<PrebuildKeeper, "problems">;
   readonly modelSettings: () => Pick<ModelSettings, "list">;
+  readonly homeBackups: () => Promise<HomeBackupReport>;
 };
 
 export class Health {
@@ -71,6 +74,7 @@ export class Health {
       at: rfc3339(clock.now()),
       findings: [
         ...findings,
+        ...homesBackedUp(await this.#deps.homeBackups()),
         ...presetsKeptReady(prebuilds().problems()),
         ...checkDefaultModel(await this.#deps.modelSettings().list()),
       ],

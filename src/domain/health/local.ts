@@ -60,9 +60,9 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
 };
 
 /** Where the server keeps what nobody else may read. */
-const listSecrets = ({ data_dir, config, tls_key_file, backup_dir }: Config): string[] => {
+const listSecrets = ({ data_dir, config, tls_key_file, backup_dir, home_backup_dir }: Config): string[] => {
   const kept = ["", "encryption.key", "slipway.db", "slipway.db-wal", "backups", "blobs"];
-  return [...kept.map((one) => join(resolve(data_dir), one)), config, tls_key_file, backup_dir].filter(
+  return [...kept.map((one) => join(resolve(data_dir), one)), config, tls_key_file, backup_dir, home_backup_dir].filter(
     (path) => path !== undefined,
   );
 };

@@ -72,6 +72,7 @@ export const makeTemplate = async (
     wake_on_connect: body.wake_on_connect ?? "people",
     snapshots_on_stop: body.snapshots_on_stop ?? 0,
     default_coding_agent,
+    home_backups: body.home_backups ?? true,
     max_port_share_level: body.max_port_share_level ?? "public",
     use_classic_parameter_flow: body.use_classic_parameter_flow ?? true,
     cors_behavior: body.cors_behavior ?? "simple",

@@ -47,6 +47,7 @@ export const presentTemplate = (
   wake_on_connect: template.wake_on_connect as WakeLevel,
   snapshots_on_stop: template.snapshots_on_stop,
   default_coding_agent: template.default_coding_agent,
+  home_backups: template.home_backups,
   snapshots_unsupported: whyNoSnapshots(template.provisioner) ?? "",
   max_port_share_level: template.max_port_share_level,
   use_classic_parameter_flow: template.use_classic_parameter_flow,

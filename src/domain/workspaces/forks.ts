@@ -33,6 +33,7 @@ import { loadVersion, newBuild, usableManifest } from "../builds/new-build.ts";
 import { hidesUserData } from "../builds/user-data.ts";
 import type { DomainContext } from "../context.ts";
 import { nameProblem } from "./fields.ts";
+import { homeBackupAt, mustBeFetchable } from "./home-backups.ts";
 import { findKeeper } from "./snapshots.ts";
 
 const MAX_LISTED = 20;
@@ -55,6 +56,8 @@ export const createFork = async (
   if (!source) throw notFound();
   const { provisioner, unsupported } = await findKeeper(ctx, place);
   if (unsupported !== "") throw new AppError("invalid", unsupported);
+  const { home_backup_id } = body;
+  if (home_backup_id !== undefined) mustBeFetchable(ctx, await homeBackupAt(ctx, place, home_backup_id));
   const names = await chooseNames(ctx, source, body, caller.user_id);
   const build = await planBuild(ctx, source, body, caller);
   if ((await store.all(listForksUnderWay({ workspace_id: source.id }))).length >= MAX_OPEN_FORKS) {
@@ -85,7 +88,8 @@ export const createFork = async (
   };
   const rows = [insertFork(row), setTimer(FORK, row.id, GO_ON, now)];
   const about = { name: "", reason: "fork", created_by: caller.user_id, provisioner } as const;
-  await ctx.workspaces.ask(source.id, "createSnapshot", { id: row.snapshot_id, ...about, rows });
+  const from = home_backup_id === undefined ? {} : { home_backup_id: home_backup_id.toLowerCase() };
+  await ctx.workspaces.ask(source.id, "createSnapshot", { id: row.snapshot_id, ...about, ...from, rows });
   failpoint("fork_asked");
   ctx.forks.wait(row.id);
   return present(ctx, row);

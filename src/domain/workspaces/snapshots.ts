@@ -40,7 +40,7 @@ export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): 
   const rows = await ctx.store.all(listSnapshots({ workspace_id: id }));
   const restoring = new Set((await ctx.store.all(listRestoring({ workspace_id: id }))).map((one) => one.id));
   return {
-    snapshots: rows.map((row) => present(row, restoring.has(row.id))),
+    snapshots: rows.map((row) => presentSnapshot(row, restoring.has(row.id))),
     bytes: rows.reduce((sum, { bytes }) => sum + bytes, 0),
     limit: MAX_SNAPSHOTS,
     ...(method ? { method } : {}),
@@ -62,7 +62,7 @@ export const createSnapshot = async (
   await ctx.workspaces.ask(place.id, "createSnapshot", snapshot);
   const row = await ctx.store.get(findSnapshot({ id }));
   if (!row) throw notFound();
-  return present(row, false);
+  return presentSnapshot(row);
 };
 
 /** The snapshot with this id, of this workspace. 404 otherwise. */
@@ -76,7 +76,8 @@ export const snapshotAt = async (
   return row;
 };
 
-const present = (row: SnapshotRow, isRestoring: boolean): Snapshot => ({
+/** A snapshot as callers see it. */
+export const presentSnapshot = (row: SnapshotRow, isRestoring = false): Snapshot => ({
   id: row.id,
   workspace_id: row.workspace_id,
   name: row.name,

@@ -152,6 +152,15 @@ export const NOTICE_KINDS = {
     body: "Chats wait and the model gateway refuses calls until somebody raises it or it resets at {time}. The limit is {limit}.",
     action: "See the budgets",
   },
+  home_backup_failed: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0041",
+    name: "Home backup failed",
+    group: ADMINISTRATION,
+    mail: true,
+    title: "The backup of {workspace} {what}",
+    body: "{error}",
+    action: "See the backups",
+  },
   template_deprecated: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0022",
     name: "Template deprecated",

@@ -66,6 +66,9 @@ export const Template = namedObject("Template", {
   time_til_dormant_autodelete_ms: t.Integer({ description: "Dormant for so long, it is deleted; 0 is never." }),
   require_active_version: t.Boolean({ description: "Workspaces are always built from the active version." }),
   snapshots_on_stop: t.Integer({ description: "Snapshots made on stop that each workspace keeps; 0: none is made." }),
+  home_backups: t.Boolean({
+    description: "Files of its workspaces are backed up by schedule, where the server has one.",
+  }),
   trash_days: t.Integer({
     description: "Days for which the files of deleted workspaces can be restored; 0: they cannot.",
   }),
@@ -128,6 +131,9 @@ const settings = {
       description:
         "A workspace that stops gets a snapshot of its files, and so many of these are kept; 0: none is made. Only where the provisioner makes snapshots.",
     }),
+  ),
+  home_backups: t.Optional(
+    t.Boolean({ description: "Whether the files of its workspaces are backed up by schedule; default true." }),
   ),
   max_port_share_level: t.Optional(PortShareLevel),
   use_classic_parameter_flow: t.Optional(t.Boolean()),

@@ -67,6 +67,9 @@ export const CreateFork = named(
       }),
     ),
     chats: t.Optional(t.Boolean({ description: "Also copy your chats in the workspace; default true." })),
+    home_backup_id: t.Optional(
+      uuid("A home backup of the workspace that they begin with, instead of the files as they are now."),
+    ),
     start: t.Optional(t.Boolean({ description: "Start the new workspaces; default false." })),
   }),
 );

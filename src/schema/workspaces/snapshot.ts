@@ -13,11 +13,17 @@ export type SnapshotMethod = (typeof SNAPSHOT_METHODS)[number];
 export const SNAPSHOT_STATUSES = ["creating", "ready", "failed", "restoring", "deleting"] as const;
 export type SnapshotStatus = (typeof SNAPSHOT_STATUSES)[number];
 
-/** What it is for: a person wants it, the template's policy when the workspace stops, or workspaces that are made of it. */
-export const SNAPSHOT_REASONS = ["manual", "stop", "fork"] as const;
+/**
+ * What it is for: a person wants it, the template's policy when the workspace stops, workspaces that are made of it, a home backup that is copied
+ * from it, or a person who wants the files of a home backup back.
+ */
+export const SNAPSHOT_REASONS = ["manual", "stop", "fork", "backup", "fetched"] as const;
 export type SnapshotReason = (typeof SNAPSHOT_REASONS)[number];
 
-/** Snapshots a workspace can have; failed ones and snapshots of forks do not count. */
+/** True for a snapshot that is deleted as soon as what it is for has ended. */
+export const isPassing = (reason: SnapshotReason): boolean => reason === "fork" || reason === "backup";
+
+/** Snapshots a workspace can have; failed ones and snapshots of forks and home backups do not count. */
 export const MAX_SNAPSHOTS = 50;
 
 /** Why workspaces of this provisioner have no snapshots; undefined where they have. */
@@ -44,7 +50,7 @@ export const Snapshot = namedObject("Snapshot", {
     "SnapshotReason",
     oneOf(
       SNAPSHOT_REASONS,
-      "`stop`: made by the template's policy. `fork`: other workspaces get their files from it; it is deleted when they have.",
+      "`stop`: made by the template's policy. `fork`: other workspaces get their files from it; it is deleted when they have. `backup`: a home backup is copied from it, and it is deleted then. `fetched`: its files come from a home backup.",
     ),
   ),
   status: named("SnapshotStatus", oneOf(SNAPSHOT_STATUSES, "`restoring`: a build is copying its files.")),

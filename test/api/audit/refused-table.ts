@@ -25,6 +25,9 @@ const OTHERWISE: Readonly<Record<string, string>> = {
   [`POST ${W}/restore`]: "write workspace",
   [`POST ${W}/snapshots`]: "create workspace_snapshot",
   [`POST ${W}/snapshots/{snapshot}/restore`]: "write workspace_snapshot",
+  [`POST ${W}/home-backups`]: "create workspace_snapshot",
+  [`POST ${W}/home-backups/{backup}/fetch`]: "create workspace_snapshot",
+  [`DELETE ${W}/home-backups/{backup}`]: "delete workspace_snapshot",
   [`POST ${W}/forks`]: "create workspace_snapshot",
   [`DELETE ${W}/snapshots/{snapshot}`]: "delete workspace_snapshot",
 };
@@ -52,6 +55,7 @@ export const ABSENT: ReadonlySet<string> = new Set([
   ...LINKED,
   `POST ${W}/snapshots/{snapshot}/restore`,
   `DELETE ${W}/snapshots/{snapshot}`,
+  `DELETE ${W}/home-backups/{backup}`,
   "PUT /api/v2/chats/config/user-compaction-thresholds/{model}",
   "DELETE /api/v2/chats/config/user-compaction-thresholds/{model}",
   "DELETE /api/v2/ai/budgets/{budget}",

@@ -157,6 +157,7 @@ export const AUDITED: Readonly<Record<string, string | Told>> = {
 const REPORTS = "what an agent reports is no change of anybody's";
 const SAID = "what is said in a chat, and what follows from it, is the chat's own record";
 const TOLD_PEOPLE = "what somebody was told, and wants to be told, is theirs";
+const HOME_BACKUPS = "needs files: its entry is shown by home-backups.test.ts of test/api/workspaces";
 const SNAPSHOTS = "needs files: its entry is shown by snapshots.test.ts of test/api/workspaces";
 const FACTORS = "shown by the stories of test/api/factors";
 const INSIDE = "happens inside of the workspace, where whoever works there does as they like";
@@ -226,6 +227,9 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`POST ${W}/snapshots`]: SNAPSHOTS,
   [`POST ${W}/snapshots/{snapshot}/restore`]: SNAPSHOTS,
   [`DELETE ${W}/snapshots/{snapshot}`]: SNAPSHOTS,
+  [`POST ${W}/home-backups`]: HOME_BACKUPS,
+  [`POST ${W}/home-backups/{backup}/fetch`]: HOME_BACKUPS,
+  [`DELETE ${W}/home-backups/{backup}`]: HOME_BACKUPS,
   [`POST ${W}/forks`]: SNAPSHOTS,
   [`POST ${W}/usage`]: "use is counted, not told",
   "POST /api/v2/external-auth/{externalauth}/start": "keeps nothing",

@@ -175,6 +175,9 @@ const OTHERWISE: Record<string, string> = {
   "POST /api/v2/workspaces/{workspace}/snapshots/{snapshot}/restore":
     "needs files: shown by the snapshots of workspaces",
   "DELETE /api/v2/workspaces/{workspace}/snapshots/{snapshot}": "needs files: shown by the snapshots of workspaces",
+  "POST /api/v2/workspaces/{workspace}/home-backups/{backup}/fetch":
+    "needs files: shown by the home backups of workspaces",
+  "DELETE /api/v2/workspaces/{workspace}/home-backups/{backup}": "needs files: shown by the home backups of workspaces",
   "GET /api/v2/workspaces/{workspace}/forks/{fork}": "needs files: shown by the forks of workspaces",
   "GET /api/v2/workspaces/{workspace}/external-agent/{agent}/credentials": "the agent is a name in that workspace",
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",

@@ -20,6 +20,7 @@ export const TAGS: { name: string; description: string }[] = [
   { name: "Workspaces", description: "Workspaces and how to watch them." },
   { name: "Trash", description: "Deleted workspaces whose files are still there." },
   { name: "Snapshots", description: "Copies of a workspace's files at one moment." },
+  { name: "Home backups", description: "Copies of a workspace's files in a folder or a bucket." },
   { name: "Port sharing", description: "Ports of a workspace that others may open." },
   { name: "Builds", description: "Starting, stopping and deleting a workspace, with logs." },
   { name: "Provisioners", description: "External workers that build workspaces, and their keys." },

@@ -24,9 +24,10 @@ const SWITCHES = {
   "people-autostop": "allow_user_autostop",
   "people-cancel": "allow_user_cancel_workspace_jobs",
   "only-active": "require_active_version",
+  "home-backups": "home_backups",
 } as const;
 const VALUES = [
-  ...["people-autostart", "people-autostop", "people-cancel", "only-active"],
+  ...["people-autostart", "people-autostop", "people-cancel", "only-active", "home-backups"],
   ...[
     "autostart-days",
     "autostop-days",

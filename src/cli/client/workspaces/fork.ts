@@ -58,7 +58,7 @@ const describe = ({ copies }: Fork, starts: boolean): string => {
 };
 
 /** The fork once nothing of it is under way any more. */
-const waitForFork = async (client: Client, { id }: Workspace, { id: fork }: Fork): Promise<Fork> => {
+export const waitForFork = async (client: Client, { id }: Workspace, { id: fork }: Fork): Promise<Fork> => {
   const isOver = ({ status, copies }: Fork): boolean =>
     status === "ready" ||
     status === "failed" ||

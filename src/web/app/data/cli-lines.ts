@@ -113,6 +113,7 @@ const template = (body: Body): string[] => [
   onOff("only-active", body.require_active_version),
   flag("port-sharing", body.max_port_share_level),
   flag("snapshots-on-stop", body.snapshots_on_stop),
+  onOff("home-backups", body.home_backups),
   flag("trash-days", body.trash_days),
   flag("wake-on-connect", body.wake_on_connect),
   flag("default-agent", body.default_coding_agent === "" ? "none" : body.default_coding_agent),
@@ -189,6 +190,12 @@ const LINES: Partial<Record<Route, Line>> = {
     line("snapshots create", named(path), body.name !== undefined && text("name", body.name)),
   "POST /workspaces/:workspace/snapshots/:snapshot/restore": ({ path }) =>
     line("snapshots restore", named(path), quoted(id(path, 4)), "--yes"),
+  "GET /workspaces/:workspace/home-backups": ({ path }) => line("home-backups list", named(path)),
+  "POST /workspaces/:workspace/home-backups": ({ path }) => line("home-backups create", named(path)),
+  "POST /workspaces/:workspace/home-backups/:backup/fetch": ({ path }) =>
+    line("home-backups restore", named(path), quoted(id(path, 4)), "--yes"),
+  "DELETE /workspaces/:workspace/home-backups/:backup": ({ path }) =>
+    line("home-backups delete", named(path), quoted(id(path, 4))),
   "DELETE /workspaces/:workspace/snapshots/:snapshot": ({ path }) =>
     line("snapshots delete", named(path), quoted(id(path, 4))),
   "GET /users": () => line("users list"),

@@ -98,6 +98,7 @@ export const FIRST_DATA: FirstData = {
   "/admin/budgets": ["/chats/usage-limits", "/chats/cost/users?limit=100", "/ai/budgets"],
   "/admin/hooks": ["/hooks/consumer", "/hooks/dispatches?limit=50"],
   "/admin/health": ["/debug/health", "/prebuilds/settings"],
+  "/admin/backups": ["/deployment/backups/homes"],
   "/admin/appearance": ["/appearance"],
   "/admin/settings": ["/deployment/config"],
   "/account/security": ["/users/me/factors", "/users/me/passkeys", "/users/authmethods"],

@@ -10,6 +10,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
+import { HomeBackups } from "./home-backups.tsx";
 
 export const Backups = () => {
   const list = useSignal<BackupList | undefined>(undefined);
@@ -84,6 +85,7 @@ export const Backups = () => {
           ))}
         </ul>
       )}
+      <HomeBackups />
     </section>
   );
 };

@@ -46,6 +46,7 @@ export const toChecks = (report: HealthReport): Check[] => {
 const DOCS: Readonly<Record<string, string>> = {
   "encryption key": "backup",
   backups: "backup",
+  "home backups": "snapshots",
   certificate: "proxies",
   settings: "proxies",
   docker: "templates",

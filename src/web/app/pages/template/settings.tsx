@@ -29,6 +29,7 @@ const SWITCHES = [
   { name: "allow_user_autostop", label: "Users can set autostop" },
   { name: "allow_user_cancel_workspace_jobs", label: "Users can cancel builds" },
   { name: "require_active_version", label: "Always use the active version" },
+  { name: "home_backups", label: "Back up the files of its workspaces by schedule" },
 ] as const;
 
 const SHARING = {

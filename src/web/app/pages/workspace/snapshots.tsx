@@ -105,7 +105,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
                     icon="trash"
                     small
                     label={`Delete ${nameSnapshot(one)}`}
-                    disabled={one.status !== "ready" && one.status !== "failed"}
+                    disabled={(one.status !== "ready" && one.status !== "failed") || one.reason === "backup"}
                     onPress={() => remove(one)}
                   />
                 </span>
@@ -124,8 +124,10 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
 
 const hasFiles = ({ status }: Snapshot): boolean => status === "ready" || status === "restoring";
 
+const NAMES: Partial<Record<Snapshot["reason"], string>> = { stop: "Created on stop", backup: "For a backup" };
+
 const nameSnapshot = ({ name, reason, id }: Snapshot): string =>
-  name || (reason === "stop" ? "Created on stop" : `Snapshot ${id.slice(0, 8)}`);
+  name || (NAMES[reason] ?? `Snapshot ${id.slice(0, 8)}`);
 
 type NameProps = { readonly workspace: Workspace; readonly close: () => void; readonly made: () => Promise<void> };
 

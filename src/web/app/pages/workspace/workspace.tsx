@@ -31,6 +31,7 @@ import { Builds } from "./builds.tsx";
 import { Facts } from "./facts.tsx";
 import { useFeed } from "./feed.ts";
 import { Files, NoFiles } from "./files.tsx";
+import { HomeBackupList } from "./home-backups.tsx";
 import { OutOfSpace } from "./out-of-space.tsx";
 import { Parameters } from "./parameters.tsx";
 import { Schedule } from "./schedule.tsx";
@@ -249,7 +250,12 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             ))}
           {tab === "parameters" && <Parameters workspace={workspace} row={row} />}
           {tab === "schedule" && <Schedule workspace={workspace} row={row} />}
-          {tab === "snapshots" && <SnapshotList workspace={workspace} />}
+          {tab === "snapshots" && (
+            <>
+              <SnapshotList workspace={workspace} />
+              <HomeBackupList workspace={workspace} />
+            </>
+          )}
           {tab === "builds" && <Builds workspace={workspace} />}
           {tab === "sharing" && <Sharing workspace={workspace} row={row} />}
           {!TABS.some(([name]) => name === tab) && (

@@ -1,0 +1,474 @@
+// Makes, verifies and removes home backups: each of a workspace of this node's parts, one thing at a time for a workspace, outside of any mailbox.
+// A row stands for what is to be done and has all ids, so a crash repeats it (rules HB-1 to HB-9).
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { AppError } from "#base/errors.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { uuid } from "#base/ids.ts";
+import { log } from "#base/log.ts";
+import { ownParts, type PartNumbers, type Parts } from "#base/parts.ts";
+import { pause } from "#base/retry.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError, isMoved, type Store } from "#db/engine/store.ts";
+import { notified } from "#db/notifications/notifications.ts";
+import { listOwners } from "#db/users/users.ts";
+import {
+  deleteHomeBackup,
+  findHome,
+  findHomeBackup,
+  type Home,
+  type HomeBackupRow,
+  insertHomeBackup,
+  listAbandonedHomeBackups,
+  listDueHomes,
+  listFetchedNow,
+  listHomeBackups,
+  listHomesWithBackups,
+  listLeftSnapshots,
+  listOpenHomeBackups,
+  listUnverifiedHomeBackups,
+  updateHomeBackup,
+} from "#db/workspaces/home-backups.ts";
+import { findSnapshot, type SnapshotRow } from "#db/workspaces/snapshots.ts";
+import { HomeBackupError } from "#src/home-backups/error.ts";
+import type { HomeBackupStore } from "#src/home-backups/store.ts";
+import type { Captured, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
+import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import type { Chore } from "../runtime/chore.ts";
+import type { Directory } from "../runtime/directory.ts";
+import { isForBuiltIn } from "../runtime/job-queue.ts";
+import type { WorkspaceActor } from "../workspace/actor.ts";
+import type { Provisioners } from "../workspace/build-runner.ts";
+import { chooseOutdated } from "./retention.ts";
+import { NO_FIGURES, toFigures } from "./standing.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+/** How often the newest backup of a workspace is read back whole. */
+const VERIFY_MS = 7 * DAY_MS;
+/** Each takes a share of the disk, the network and the processor. */
+const MAX_CONCURRENT = 2;
+const LOOK_MS = 500;
+/** Whatever takes longer than this stands still. */
+const LIMIT_MS = DAY_MS;
+const TOO_SLOW = "It took longer than a day.";
+
+export const NOT_SET_UP = "Home backups are not set up. Set home_backup_dir or home_backup_s3_bucket.";
+
+export type HomeBackupDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly parts: Parts;
+  readonly config: Pick<Config, "home_backup_interval" | "home_backup_keep_daily" | "home_backup_keep_weekly">;
+  readonly provisioners: Provisioners;
+  readonly workspaces: () => Directory<WorkspaceActor>;
+  /** Undefined where the settings name no place. */
+  readonly backups: HomeBackupStore | undefined;
+};
+
+type Running = { readonly done: Promise<void>; readonly end: AbortController; readonly part: number };
+/** Whether there may be more to do now. */
+type Outcome = "done" | "later";
+
+export class HomeBackupKeeper implements Chore {
+  readonly #deps: HomeBackupDeps;
+  /** By workspace. */
+  readonly #running = new Map<string, Running>();
+  /** Backups that could not be read or removed are not tried again before then. */
+  readonly #held = new Map<string, number>();
+  #isStopped = false;
+  #isAsked = false;
+  #hasLooked = false;
+  #looking: Promise<void> | undefined;
+  #verifying: string | undefined;
+  #countedAt = Number.NEGATIVE_INFINITY;
+  /** Of all workspaces, a minute old at most; of several nodes the first one has them. */
+  standing = NO_FIGURES;
+  readonly counts = { made: 0, failed: 0, verified: 0, damaged: 0 };
+
+  constructor(deps: HomeBackupDeps) {
+    this.#deps = deps;
+  }
+
+  /** Called every few seconds, and when there is something to do. */
+  sweep(): void {
+    // Without a place all that is left to do is what a place that was taken away has left.
+    if (this.#isStopped || (!this.#deps.backups && this.#hasLooked)) return;
+    this.#isAsked = true;
+    this.#looking ??= this.#lookUntilQuiet().finally(() => {
+      this.#looking = undefined;
+      if (this.#isAsked) this.sweep();
+    });
+  }
+
+  async idle(): Promise<void> {
+    while (this.#looking || this.#running.size > 0) {
+      await this.#looking;
+      await Promise.all([...this.#running.values()].map(({ done }) => done));
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#isStopped = true;
+    for (const { end } of this.#running.values()) end.abort(new Error("the server is stopping"));
+    return this.idle();
+  }
+
+  /** Other nodes do the work of these parts from now on. Resolves when none of it runs here. */
+  async leave(isLeaving: (part: number) => boolean): Promise<void> {
+    await this.#looking;
+    const leaving = [...this.#running.values()].filter(({ part }) => isLeaving(part));
+    for (const { end } of leaving) end.abort(new Error("another node has the workspace now"));
+    await Promise.all(leaving.map(({ done }) => done));
+  }
+
+  /** Makes the files of a backup a copy of a provisioner. Rejects with ProvisionError. */
+  async fetch(homes: Homes, place: SnapshotPlace, id: string, signal: AbortSignal): Promise<Captured> {
+    const { backups, store } = this.#deps;
+    const row = await store.get(findHomeBackup({ id }));
+    if (!backups) throw new ProvisionError(NOT_SET_UP);
+    if (!row) throw new ProvisionError("The backup was deleted.");
+    if (row.location !== backups.place.url) throw new ProvisionError(elsewhere(row, backups));
+    try {
+      const manifest = await backups.find(row.workspace_id, id);
+      return await homes.unpack(place, { volumes: manifest.volumes, stream: backups.read(manifest, signal) }, signal);
+    } catch (error) {
+      if (error instanceof HomeBackupError) throw new ProvisionError(error.message);
+      throw error;
+    }
+  }
+
+  async #lookUntilQuiet(): Promise<void> {
+    while (this.#isAsked && !this.#isStopped) {
+      this.#isAsked = false;
+      this.#hasLooked = true;
+      await this.#look().catch((error) => log("home-backups").warn("cannot look for what is due: {error}", { error }));
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { store, parts, backups } = this.#deps;
+    const own = ownParts(parts);
+    for (const { id, workspace_id } of await store.scan(listLeftSnapshots(own))) await this.#drop(workspace_id, id);
+    for (const row of await store.scan(listOpenHomeBackups(own))) {
+      if (this.#isHeld(row.id)) continue;
+      if (backups) this.#begin(row, (signal) => this.#continue(backups, row.id, signal));
+      else if (row.status === "creating") {
+        await store.commit([updateHomeBackup(row.id, { status: "failed", error: NOT_SET_UP })], undefined, row.part);
+      }
+    }
+    if (backups) await this.#beginDue(backups, own);
+    if (parts.isFirst) await this.#count();
+  }
+
+  async #beginDue(backups: HomeBackupStore, own: PartNumbers): Promise<void> {
+    const { store, clock, config } = this.#deps;
+    const now = clock.now();
+    const location = backups.place.url;
+    const { home_backup_interval: interval, home_backup_keep_weekly: weeks } = config;
+    const abandoned = listAbandonedHomeBackups({ before: now - Math.max(DAY_MS, weeks * 7 * DAY_MS) }, own);
+    for (const { id, part } of await store.scan(abandoned)) {
+      await store.commit([updateHomeBackup(id, { status: "deleting" })], undefined, part);
+    }
+    if (this.#running.size >= MAX_CONCURRENT) return;
+    // One at a time, ahead of new backups: both come to their turn.
+    for (const row of await store.scan(listUnverifiedHomeBackups({ location, before: now - VERIFY_MS }, own))) {
+      if (this.#verifying !== undefined) break;
+      if (this.#isHeld(row.id) || this.#running.has(row.workspace_id)) continue;
+      this.#verifying = row.id;
+      this.#begin(row, (signal) => this.#verify(backups, row.id, signal));
+    }
+    if (interval === undefined) return;
+    const tried_since = now - Math.min(interval, HOUR_MS);
+    for (const home of await store.scan(listDueHomes({ location, since: now - interval, tried_since }, own))) {
+      if (this.#running.size >= MAX_CONCURRENT) return;
+      if (isForBuiltIn(home.tags) && !this.#running.has(home.id)) await this.#start(backups, home);
+    }
+  }
+
+  #isHeld(id: string): boolean {
+    return this.#deps.clock.now() < (this.#held.get(id) ?? 0);
+  }
+
+  async #count(): Promise<void> {
+    const { store, clock, config } = this.#deps;
+    const now = clock.now();
+    if (now < this.#countedAt + MINUTE_MS) return;
+    this.#countedAt = now;
+    this.standing = toFigures(await store.scan(listHomesWithBackups({})), config.home_backup_interval, now);
+  }
+
+  /** Deletes a snapshot from which nothing is copied any more. */
+  async #drop(workspace_id: string, snapshot_id: string): Promise<void> {
+    try {
+      await this.#deps.workspaces().ask(workspace_id, "deleteSnapshot", { snapshot_id, by_keeper: true });
+    } catch (error) {
+      log("home-backups").warn("snapshot {snapshot_id} cannot be deleted now: {error}", { snapshot_id, error });
+    }
+  }
+
+  /** Writes down that a backup is to be made, and begins it. */
+  async #start(backups: HomeBackupStore, { id: workspace_id, part }: Home): Promise<void> {
+    const { store, clock } = this.#deps;
+    const row = newHomeBackup(workspace_id, backups.place.url, clock.now());
+    try {
+      await store.commit([insertHomeBackup(row)], undefined, part);
+    } catch (error) {
+      // Somebody has asked for one in this moment.
+      if (error instanceof CommitError && error.reason === "constraint") return;
+      throw error;
+    }
+    this.#begin({ workspace_id, part }, (signal) => this.#continue(backups, row.id, signal));
+  }
+
+  #begin(
+    { workspace_id, part }: { readonly workspace_id: string; readonly part: number },
+    work: (signal: AbortSignal) => Promise<Outcome>,
+  ): void {
+    if (this.#isStopped || this.#running.size >= MAX_CONCURRENT || this.#running.has(workspace_id)) return;
+    const end = new AbortController();
+    const timer = this.#deps.clock.after(LIMIT_MS, () => end.abort(new HomeBackupError(TOO_SLOW)));
+    const done = work(end.signal)
+      .catch((error): Outcome => {
+        if (!end.signal.aborted && !isMoved(error))
+          log("home-backups").error("work on {workspace_id} failed: {error}", { workspace_id, error });
+        return "later";
+      })
+      .then((outcome) => {
+        timer.cancel();
+        this.#running.delete(workspace_id);
+        if (outcome === "done") this.sweep();
+      });
+    this.#running.set(workspace_id, { done, end, part });
+  }
+
+  async #continue(backups: HomeBackupStore, id: string, signal: AbortSignal): Promise<Outcome> {
+    const row = await this.#deps.store.get(findHomeBackup({ id }));
+    const home = row && (await this.#deps.store.get(findHome({ id: row.workspace_id })));
+    if (!row || !home) return "done";
+    if (row.status === "deleting") return this.#remove(backups, home, signal);
+    if (row.status !== "creating") return "done";
+    if (!home.deleted) return this.#make(backups, row, home, signal);
+    await this.#write(home, [deleteHomeBackup(row.id)]);
+    return "done";
+  }
+
+  async #make(backups: HomeBackupStore, row: HomeBackupRow, home: Home, signal: AbortSignal): Promise<Outcome> {
+    const location = backups.place.url;
+    let base: HomeBackupRow | undefined;
+    try {
+      const homes = this.#homesOf(home);
+      // Before anything is paused for it.
+      await backups.engine();
+      const snapshot = await this.#snapshot(row, home, signal);
+      if (snapshot === "later") return "later";
+      if (snapshot.status !== "ready") throw new ProvisionError(snapshot.error || "The snapshot was deleted.");
+      failpoint("home_backup_snapshot");
+      const { store } = this.#deps;
+      const known = await store.all(listHomeBackups({ workspace_id: home.id }));
+      base = known.find(
+        (one) => one.status === "ready" && one.error === "" && one.location === location && one.engine === "archive",
+      );
+      const facts = {
+        workspace_id: home.id,
+        workspace_name: home.name,
+        owner_name: home.owner_name,
+        provisioner: home.provisioner,
+      };
+      const place = { workspace_id: home.id, snapshot_id: row.id };
+      const { engine, bytes, added_bytes, created_at } = await homes.pack(place, signal, ({ volumes, stream }) =>
+        backups.write({ ...facts, id: row.id, volumes, stream, created_at: snapshot.created_at }, base?.id, signal),
+      );
+      const ready = { status: "ready", engine, bytes, added_bytes, created_at, location } as const;
+      const former = known.filter(({ status }) => status === "failed").map((one) => deleteHomeBackup(one.id));
+      await this.#write(home, [updateHomeBackup(row.id, ready, { expect: 1 }), ...former]);
+      this.counts.made += 1;
+    } catch (error) {
+      const isTooSlow = signal.reason instanceof HomeBackupError;
+      // What is stored without its row is stored again.
+      if ((signal.aborted && !isTooSlow) || error instanceof CommitError) throw error;
+      await this.#fail(row, home, isTooSlow ? signal.reason : error);
+      // The next one is made without it.
+      if (base && error instanceof HomeBackupError && error.isDamage) {
+        await this.#write(home, [updateHomeBackup(base.id, { error: error.message })]);
+      }
+    }
+    await this.#removeOld(backups, home);
+    return "done";
+  }
+
+  /** The snapshot once it is made; "later" while the workspace is busy. */
+  async #snapshot(row: HomeBackupRow, home: Home, signal: AbortSignal): Promise<SnapshotRow | "later"> {
+    const { store, clock } = this.#deps;
+    const find = () => store.get(findSnapshot({ id: row.id }));
+    let found = await find();
+    if (found?.status === "deleting") return "later";
+    if (!found) {
+      const { provisioner, owner_id: created_by } = home;
+      const about = { name: "", reason: "backup", created_by, provisioner } as const;
+      try {
+        await this.#deps.workspaces().ask(home.id, "createSnapshot", { id: row.id, ...about });
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        // A build or another snapshot: it ends.
+        if (error.kind === "conflict" || error.kind === "overloaded") return "later";
+        throw new ProvisionError(error.message);
+      }
+    }
+    for (;;) {
+      found = await find();
+      if (!found) throw new ProvisionError("The snapshot was deleted.");
+      if (found.status !== "creating") return found;
+      await pause(clock, LOOK_MS, signal);
+      signal.throwIfAborted();
+    }
+  }
+
+  async #fail(row: HomeBackupRow, home: Home, error: unknown): Promise<void> {
+    const { store, clock } = this.#deps;
+    this.counts.failed += 1;
+    const words = toWords(error);
+    log("home-backups").error("the backup of {workspace} failed: {error}", { workspace: home.name, error: words });
+    const known = await store.all(listHomeBackups({ workspace_id: home.id }));
+    const former = known.filter(({ status, id }) => status === "failed" && id !== row.id);
+    await this.#write(home, [
+      updateHomeBackup(row.id, { status: "failed", error: words, created_at: clock.now() }, { expect: 1 }),
+      ...former.map(({ id }) => deleteHomeBackup(id)),
+      ...(await this.#notices(home, "failed", words)),
+    ]);
+  }
+
+  /** Marks the backups that retention removes. */
+  async #removeOld(backups: HomeBackupStore, home: Home): Promise<void> {
+    const { store, config } = this.#deps;
+    const { home_backup_keep_daily: daily, home_backup_keep_weekly: weekly } = config;
+    const known = await store.all(listHomeBackups({ workspace_id: home.id }));
+    const here = known.filter(({ status, location }) => status === "ready" && location === backups.place.url);
+    const fetched = new Set((await store.all(listFetchedNow({}))).map(({ id }) => id));
+    const outdated = chooseOutdated(
+      here.map(({ id, created_at, error }) => ({ id, created_at, isDamaged: error !== "" })),
+      { daily, weekly },
+    ).filter((id) => !fetched.has(id));
+    if (outdated.length > 0) {
+      await this.#write(
+        home,
+        outdated.map((id) => updateHomeBackup(id, { status: "deleting" })),
+      );
+    }
+  }
+
+  /** Removes what is marked of a workspace, together. */
+  async #remove(backups: HomeBackupStore, home: Home, signal: AbortSignal): Promise<Outcome> {
+    const known = await this.#deps.store.all(listHomeBackups({ workspace_id: home.id }));
+    const marked = known.filter(({ status }) => status === "deleting");
+    // What is at a place that the settings do not name any more cannot be reached; only its row goes.
+    const here = marked.filter(({ location }) => location === backups.place.url).map(({ id }) => id);
+    try {
+      if (here.length > 0) await backups.remove(home.id, here, signal);
+    } catch (error) {
+      if (!(error instanceof HomeBackupError)) throw error;
+      for (const { id } of marked) this.#held.set(id, this.#deps.clock.now() + HOUR_MS);
+      log("home-backups").warn("old backups of {workspace} cannot be removed yet: {error}", {
+        workspace: home.name,
+        error: error.message,
+      });
+      return "later";
+    }
+    await this.#write(
+      home,
+      marked.map(({ id }) => deleteHomeBackup(id)),
+    );
+    return "done";
+  }
+
+  async #verify(backups: HomeBackupStore, id: string, signal: AbortSignal): Promise<Outcome> {
+    const { store, clock } = this.#deps;
+    try {
+      const row = await store.get(findHomeBackup({ id }));
+      const home = row && (await store.get(findHome({ id: row.workspace_id })));
+      return row?.status === "ready" && home ? await this.#readBack(backups, id, home, signal) : "done";
+    } catch (error) {
+      this.#held.set(id, clock.now() + HOUR_MS);
+      throw error;
+    } finally {
+      this.#verifying = undefined;
+    }
+  }
+
+  async #readBack(backups: HomeBackupStore, id: string, home: Home, signal: AbortSignal): Promise<Outcome> {
+    const { clock } = this.#deps;
+    const workspace = home.name;
+    try {
+      await backups.verify(home.id, id, signal);
+      await this.#write(home, [updateHomeBackup(id, { verified_at: clock.now() })]);
+      this.counts.verified += 1;
+      return "done";
+    } catch (error) {
+      if (signal.aborted || !(error instanceof HomeBackupError)) throw error;
+      if (!error.isDamage) {
+        this.#held.set(id, clock.now() + HOUR_MS);
+        log("home-backups").warn("a backup of {workspace} cannot be verified now: {error}", {
+          workspace,
+          error: error.message,
+        });
+        return "later";
+      }
+      this.counts.damaged += 1;
+      log("home-backups").error("a backup of {workspace} is damaged: {error}", { workspace, error: error.message });
+      const damage = updateHomeBackup(id, { error: error.message });
+      await this.#write(home, [damage, ...(await this.#notices(home, "is damaged", error.message))]);
+      return "done";
+    }
+  }
+
+  /** Owners of the deployment hear of it once a day for each workspace. */
+  async #notices(home: Home, what: string, error: string): Promise<Statement[]> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    const dedupe = `home_backup:${home.id}:${what}:${Math.floor(now / DAY_MS)}`;
+    const values = { workspace: `${home.owner_name}/${home.name}`, what, error };
+    const about = {
+      now,
+      kind: "home_backup_failed",
+      values,
+      targets: [home.id],
+      path: "/admin/backups",
+      dedupe,
+    } as const;
+    return (await store.all(listOwners({}))).map(({ id }) => notified({ ...about, user_id: id }));
+  }
+
+  #homesOf({ provisioner, tags }: Home): Homes {
+    const homes = isForBuiltIn(tags) ? this.#deps.provisioners.get(provisioner)?.homes : undefined;
+    if (homes) return homes;
+    throw new ProvisionError("This server cannot read the files of the workspace.");
+  }
+
+  #write({ part }: Home, batch: readonly Statement[]): Promise<void> {
+    return this.#deps.store.commit(batch, undefined, part);
+  }
+}
+
+/** A backup that is to be made. */
+export const newHomeBackup = (workspace_id: string, location: string, now: number): HomeBackupRow => ({
+  id: uuid(),
+  workspace_id,
+  status: "creating",
+  engine: null,
+  location,
+  bytes: 0,
+  added_bytes: 0,
+  error: "",
+  created_at: now,
+  verified_at: null,
+});
+
+const elsewhere = ({ location }: HomeBackupRow, { place }: HomeBackupStore): string =>
+  `The backup is in ${location}, and the settings name ${place.url}.`;
+
+const toWords = (error: unknown): string => {
+  if (error instanceof HomeBackupError || error instanceof ProvisionError) return error.message;
+  log("home-backups").error("a backup failed: {error}", { error });
+  return "An internal error ended the backup.";
+};

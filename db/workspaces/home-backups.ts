@@ -1,0 +1,224 @@
+// Home backups: their rows, which are due, and how old and large they are. Written by the keeper of home backups
+// (actors/home-backups/keeper.ts), but for the first row of one that somebody asks for.
+import { and, asc, desc, eq, inArray, isNotNull, isNull, lt, ne, type SQL, sql } from "drizzle-orm";
+import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
+import { build, deleteBy, findBy, given, insertInto, query, updateBy } from "../engine/sql.ts";
+import { isAmongParts, ofParts, withParts } from "../parts.ts";
+import { home_backups } from "../schema/home-backups.ts";
+import { jobs } from "../schema/jobs.ts";
+import { workspace_snapshots } from "../schema/snapshots.ts";
+import { templates } from "../schema/templates.ts";
+import { users } from "../schema/users.ts";
+import { workspace_builds, workspaces } from "../schema/workspaces.ts";
+
+export type HomeBackupRow = typeof home_backups.$inferSelect;
+
+export const findHomeBackup = findBy(home_backups, home_backups.id);
+
+/** All of a workspace, the newest first: {workspace_id}. */
+export const listHomeBackups = query(
+  build
+    .select()
+    .from(home_backups)
+    .where(given(home_backups.workspace_id))
+    .orderBy(desc(home_backups.created_at), desc(home_backups.id)),
+);
+
+/** Home backups whose files are being brought back now: nothing of them may go. */
+export const listFetchedNow = query(
+  build
+    .select({ id: sql<string>`${workspace_snapshots.home_backup_id}`.as("id") })
+    .from(workspace_snapshots)
+    .where(and(eq(workspace_snapshots.status, "creating"), sql`${workspace_snapshots.home_backup_id} is not null`)),
+);
+
+const places = () =>
+  build
+    .select({
+      id: workspaces.id,
+      owner_id: workspaces.owner_id,
+      name: workspaces.name,
+      owner_name: users.username,
+      part: workspaces.part,
+      deleted: workspaces.deleted,
+      provisioner: jobs.provisioner,
+      tags: jobs.tags,
+    })
+    .from(workspaces)
+    .innerJoin(users, eq(users.id, workspaces.owner_id))
+    .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
+    .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id));
+
+/** A workspace with who keeps its files: {id}. */
+export const findHome = query(places().where(given(workspaces.id)));
+const asHome = findHome({ id: "" }).map;
+export type Home = ReturnType<typeof asHome>;
+
+const open = (more?: SQL) =>
+  query(
+    build
+      .select({
+        id: home_backups.id,
+        workspace_id: home_backups.workspace_id,
+        status: home_backups.status,
+        part: workspaces.part,
+      })
+      .from(home_backups)
+      .innerJoin(workspaces, eq(workspaces.id, home_backups.workspace_id))
+      .where(and(inArray(home_backups.status, ["creating", "deleting"]), more))
+      .orderBy(asc(home_backups.created_at)),
+  );
+
+const ofOwnParts = isAmongParts(workspaces.part);
+
+/** Backups that are being made or removed, oldest first: taken up again until they are. */
+export const listOpenHomeBackups = ofParts(open(), open(ofOwnParts));
+
+const left = (more?: SQL) =>
+  query(
+    build
+      .select({ id: workspace_snapshots.id, workspace_id: workspace_snapshots.workspace_id })
+      .from(workspace_snapshots)
+      .innerJoin(workspaces, eq(workspaces.id, workspace_snapshots.workspace_id))
+      .where(
+        and(
+          eq(workspace_snapshots.reason, "backup"),
+          inArray(workspace_snapshots.status, ["ready", "failed"]),
+          sql`not exists (select 1 from ${home_backups} b where b.id = ${workspace_snapshots.id} and b.status = 'creating')`,
+          more,
+        ),
+      ),
+  );
+
+/** Snapshots from which nothing is copied any more. */
+export const listLeftSnapshots = ofParts(left(), left(ofOwnParts));
+
+/** Good for what is there now: made since, or of a workspace that has not run since. */
+const isCurrent = sql`exists (
+  select 1 from ${home_backups} b where b.workspace_id = ${workspaces.id} and b.status = 'ready' and b.error = ''
+    and b.location = ${sql.placeholder("location")}
+    and (b.created_at > ${sql.placeholder("since")}
+      or (${workspace_builds.transition} = 'stop' and ${jobs.completed_at} <= b.created_at)))`;
+/** Being made, or tried a moment ago. */
+const isTried = sql`exists (
+  select 1 from ${home_backups} b where b.workspace_id = ${workspaces.id}
+    and (b.status = 'creating' or (b.status = 'failed' and b.created_at > ${sql.placeholder("tried_since")})))`;
+
+const isKept = and(
+  eq(workspaces.deleted, false),
+  ne(workspaces.owner_id, PREBUILDS_USER_ID),
+  inArray(jobs.provisioner, ["local", "docker"]),
+  eq(templates.home_backups, true),
+);
+
+const due = (more?: SQL) =>
+  query(
+    places()
+      .innerJoin(templates, eq(templates.id, workspaces.template_id))
+      .where(and(isKept, isNotNull(jobs.completed_at), sql`not ${isCurrent}`, sql`not ${isTried}`, more))
+      .orderBy(asc(workspaces.created_at))
+      .limit(1_000),
+  );
+
+/** Workspaces whose files are to be backed up now: {location, since, tried_since}. */
+export const listDueHomes = withParts(due(), due(ofOwnParts));
+
+const unverified = (more?: SQL) =>
+  query(
+    build
+      .select({ id: home_backups.id, workspace_id: home_backups.workspace_id, part: workspaces.part })
+      .from(home_backups)
+      .innerJoin(workspaces, eq(workspaces.id, home_backups.workspace_id))
+      .where(
+        and(
+          eq(home_backups.status, "ready"),
+          eq(home_backups.error, ""),
+          given(home_backups.location),
+          sql`coalesce(${home_backups.verified_at}, ${home_backups.created_at}) <= ${sql.placeholder("before")}`,
+          sql`not exists (select 1 from ${home_backups} b where b.workspace_id = ${home_backups.workspace_id}
+            and b.status = 'ready' and b.created_at > ${home_backups.created_at})`,
+          more,
+        ),
+      )
+      .orderBy(asc(home_backups.created_at))
+      .limit(100),
+  );
+
+/** The newest of each workspace that was not read back since: {location, before}. */
+export const listUnverifiedHomeBackups = withParts(unverified(), unverified(ofOwnParts));
+
+const abandoned = (more?: SQL) =>
+  query(
+    build
+      .select({ id: home_backups.id, part: workspaces.part })
+      .from(home_backups)
+      .innerJoin(workspaces, eq(workspaces.id, home_backups.workspace_id))
+      .where(
+        and(
+          eq(workspaces.deleted, true),
+          isNull(workspaces.trashed_until),
+          lt(workspaces.updated_at, sql.placeholder("before")),
+          inArray(home_backups.status, ["ready", "failed"]),
+          more,
+        ),
+      )
+      .limit(100),
+  );
+
+/** Those of workspaces that were deleted permanently long ago: {before}. */
+export const listAbandonedHomeBackups = withParts(abandoned(), abandoned(ofOwnParts));
+
+const isReady = sql`${home_backups.status} = 'ready'`;
+
+/** Each workspace that has backups or is to have some, with how it stands: {}. */
+export const listHomesWithBackups = query(
+  build
+    .select({
+      workspace_id: workspaces.id,
+      workspace_name: workspaces.name,
+      owner_name: users.username,
+      deleted: workspaces.deleted,
+      backups: sql<number>`sum(case when ${isReady} then 1 else 0 end)`.mapWith(Number).as("backups"),
+      bytes: sql<number>`coalesce(sum(${home_backups.added_bytes}), 0)`.mapWith(Number).as("bytes"),
+      last_at: sql<
+        number | null
+      >`max(case when ${isReady} and ${home_backups.error} = '' then ${home_backups.created_at} end)`
+        .mapWith(Number)
+        .as("last_at"),
+      damaged: sql<number>`sum(case when ${isReady} and ${home_backups.error} <> '' then 1 else 0 end)`
+        .mapWith(Number)
+        .as("damaged"),
+      failed_at: sql<
+        number | null
+      >`max(case when ${home_backups.status} = 'failed' then ${home_backups.created_at} end)`
+        .mapWith(Number)
+        .as("failed_at"),
+      error: sql<string>`coalesce(max(${home_backups.error}), '')`.as("error"),
+      is_scheduled: sql<number>`max(case when ${isKept} and ${jobs.completed_at} is not null then 1 else 0 end)`
+        .mapWith(Number)
+        .as("is_scheduled"),
+      stopped_at: sql<
+        number | null
+      >`max(case when ${workspace_builds.transition} = 'stop' then ${jobs.completed_at} end)`
+        .mapWith(Number)
+        .as("stopped_at"),
+      created_at: workspaces.created_at,
+      tags: jobs.tags,
+    })
+    .from(workspaces)
+    .innerJoin(users, eq(users.id, workspaces.owner_id))
+    .innerJoin(templates, eq(templates.id, workspaces.template_id))
+    .innerJoin(workspace_builds, eq(workspace_builds.id, workspaces.latest_build_id))
+    .innerJoin(jobs, eq(jobs.id, workspace_builds.job_id))
+    .leftJoin(home_backups, eq(home_backups.workspace_id, workspaces.id))
+    .where(sql`${home_backups.id} is not null or (${isKept})`)
+    .groupBy(workspaces.id, workspaces.name, users.username, workspaces.deleted, workspaces.created_at, jobs.tags)
+    .limit(10_000),
+);
+const asStanding = listHomesWithBackups({}).map;
+export type HomeStanding = ReturnType<typeof asStanding>;
+
+/** Refuses the batch as `constraint` where one is being made already. */
+export const insertHomeBackup = insertInto(home_backups);
+export const updateHomeBackup = updateBy(home_backups, home_backups.id);
+export const deleteHomeBackup = deleteBy(home_backups, home_backups.id);

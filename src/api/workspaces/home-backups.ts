@@ -1,0 +1,111 @@
+// Home backups of a workspace: list, create, fetch, delete.
+import { t } from "elysia";
+import { changeableAt, livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import {
+  createHomeBackup,
+  deleteHomeBackup,
+  fetchHomeBackup,
+  homeBackupAt,
+  readHomeBackups,
+} from "#domain/workspaces/home-backups.ts";
+import { HomeBackup, HomeBackups } from "#schema/workspaces/home-backup.ts";
+import { Snapshot } from "#schema/workspaces/snapshot.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+const tags = ["Home backups"];
+const user = true;
+const params = t.Object({
+  ...workspacePath.properties,
+  backup: t.String({ format: "uuid", description: "Home backup id." }),
+});
+
+export const homeBackups = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .get(
+      "/:workspace/home-backups",
+      async ({ caller, params }) => readHomeBackups(ctx, await livingWorkspaceAt(ctx, params.workspace, caller)),
+      {
+        user,
+        params: workspacePath,
+        response: { 200: HomeBackups, ...fails(400, 401, 404, 410) },
+        detail: operation({
+          tags,
+          operationId: "listHomeBackups",
+          summary: "List the home backups of a workspace",
+          scope: "workspace:read",
+          placement: "workspace",
+        }),
+      },
+    )
+    .post(
+      "/:workspace/home-backups",
+      async ({ caller, params, status }) =>
+        status(201, await createHomeBackup(ctx, await changeableAt(ctx, params.workspace, caller), caller)),
+      {
+        user,
+        params: workspacePath,
+        response: { 201: HomeBackup, ...fails(400, 401, 403, 404, 409, 410, 503) },
+        detail: operation({
+          tags,
+          operationId: "createHomeBackup",
+          summary: "Create a home backup",
+          description:
+            "Takes a snapshot of the workspace's files and stores it encrypted in the folder or bucket of the server's settings. The answer comes first: the backup is there when its status says so.",
+          audit: target.creates(target.newSnapshot),
+          scope: "workspace:update",
+          placement: "workspace",
+        }),
+      },
+    )
+    .post(
+      "/:workspace/home-backups/:backup/fetch",
+      async ({ caller, params, status }) => {
+        const place = await changeableAt(ctx, params.workspace, caller);
+        const backup = await homeBackupAt(ctx, place, params.backup);
+        return status(201, await fetchHomeBackup(ctx, place, backup, caller));
+      },
+      {
+        user,
+        params,
+        response: { 201: Snapshot, ...fails(400, 401, 403, 404, 409, 410, 503) },
+        detail: operation({
+          tags,
+          operationId: "fetchHomeBackup",
+          summary: "Fetch a home backup",
+          description:
+            "Makes a snapshot of the workspace out of the backup, which can be restored like any other. The answer comes first: the snapshot is ready when its status says so. To create another workspace from the backup, fork the workspace with home_backup_id.",
+          audit: target.creates(target.newSnapshot),
+          scope: "workspace:update",
+          placement: "workspace",
+        }),
+      },
+    )
+    .delete(
+      "/:workspace/home-backups/:backup",
+      async ({ caller, params }) => {
+        const place = await changeableAt(ctx, params.workspace, caller);
+        await deleteHomeBackup(ctx, place, await homeBackupAt(ctx, place, params.backup));
+        return new Response(null, { status: 204 });
+      },
+      {
+        params,
+        user,
+        response: { 204: NoContent, ...fails(400, 401, 403, 404, 409, 410, 503) },
+        detail: operation({
+          tags,
+          operationId: "deleteHomeBackup",
+          summary: "Delete a home backup",
+          description:
+            "What no other backup of the workspace needs is removed in the background. 409 while it is being made or fetched.",
+          audit: target.deletes(target.homeBackup),
+          scope: "workspace:update",
+          placement: "workspace",
+        }),
+      },
+    );

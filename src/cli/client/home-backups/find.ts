@@ -1,0 +1,38 @@
+// Home backups by what people call them: the id, how it begins, or nothing for the newest.
+import type { HomeBackup, HomeBackups } from "#schema/workspaces/home-backup.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
+import { readMessages } from "../remote.ts";
+
+type Which = Pick<Workspace, "id">;
+
+export const listHomeBackups = (client: Client, { id }: Which): Promise<HomeBackups> =>
+  client.get(`/api/v2/workspaces/${id}/home-backups`);
+
+/** The backup that `wanted` names, or the newest that can be restored. */
+export const findHomeBackup = async (client: Client, workspace: Workspace, wanted?: string): Promise<HomeBackup> => {
+  const { backups } = await listHomeBackups(client, workspace);
+  const list = `\`slipway home-backups list ${workspace.name}\` shows them.`;
+  if (wanted === undefined) {
+    const newest = backups.find(({ status, error }) => status === "ready" && error === "");
+    if (!newest) throw new VerbFailure(`${workspace.name} has no backup that can be restored. ${list}`);
+    return newest;
+  }
+  const [found, more] = backups.filter(({ id }) => id.startsWith(wanted.toLowerCase()));
+  if (!found) throw new VerbFailure(`${workspace.name} has no backup ${plain(wanted)}. ${list}`);
+  if (more) throw new VerbFailure(`${plain(wanted)} names several backups of ${workspace.name}; use an ID. ${list}`);
+  return found;
+};
+
+/** The backup once it is no longer being made. */
+export const waitForHomeBackup = async (client: Client, workspace: Which, backup: HomeBackup): Promise<HomeBackup> => {
+  // The workspace is news when its snapshot is there, and when that goes because the backup is made.
+  for await (const _ of readMessages(client, `/api/v2/workspaces/${workspace.id}/watch-ws`)) {
+    const found = (await listHomeBackups(client, workspace)).backups.find(({ id }) => id === backup.id);
+    if (!found) throw new VerbFailure("The backup was deleted.");
+    if (found.status !== "creating") return found;
+  }
+  throw new VerbFailure("The workspace was deleted.");
+};

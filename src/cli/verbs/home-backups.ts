@@ -1,0 +1,67 @@
+// The words of `slipway home-backups`: some ask the server, others need the folder or bucket alone.
+import { group } from "../group.ts";
+import { CONNECTION } from "./client.ts";
+
+const names = "workspace";
+const offline = () => import("../offline/home-backups.ts");
+
+export const HOME_BACKUPS = group({
+  area: "workspaces",
+  name: "home-backups",
+  help: "Back up the files of workspaces to a folder or S3, and restore them.",
+  details: () =>
+    [
+      "BACKUP is an ID or a unique prefix of one; restore takes the newest by default.",
+      "key, search and extract need no server and take the settings of `serve`: on another machine, the location and",
+      "SLIPWAY_HOME_BACKUP_RECOVERY_KEY with what `slipway home-backups key` has printed.",
+      CONNECTION(),
+    ].join("\n"),
+  words: [
+    {
+      name: "create",
+      names,
+      usage: "WORKSPACE [--no-wait]",
+      help: "Backs up a workspace's files now. Running programs are paused while a snapshot is made.",
+      load: () => import("../client/home-backups/create.ts"),
+    },
+    {
+      name: "list",
+      names,
+      usage: "WORKSPACE",
+      help: "Lists a workspace's backups, newest first.",
+      load: () => import("../client/home-backups/list.ts"),
+    },
+    {
+      name: "restore",
+      names,
+      usage: "WORKSPACE [BACKUP] [--as NAME] [--no-snapshot] [--yes]",
+      help: "Replaces the workspace's files with those of a backup, after a snapshot of what it has. --as creates another workspace instead.",
+      load: () => import("../client/home-backups/restore.ts"),
+    },
+    {
+      name: "delete",
+      names,
+      usage: "WORKSPACE BACKUP",
+      help: "Deletes a backup.",
+      load: () => import("../client/home-backups/delete.ts"),
+    },
+    {
+      name: "key",
+      usage: "[--json] [settings]",
+      help: "Prints the recovery key, which opens all backups on any machine. Keep it in a safe place.",
+      load: async () => ({ run: (await offline()).key }),
+    },
+    {
+      name: "search",
+      usage: "[WORKSPACE] [--json] [settings]",
+      help: "Lists what is in the folder or bucket.",
+      load: async () => ({ run: (await offline()).search }),
+    },
+    {
+      name: "extract",
+      usage: "BACKUP|WORKSPACE FOLDER [--json] [settings]",
+      help: "Unpacks a backup, or the newest of a workspace, into an empty or missing folder.",
+      load: async () => ({ run: (await offline()).extractOne }),
+    },
+  ],
+});

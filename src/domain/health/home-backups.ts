@@ -1,0 +1,66 @@
+// What is said of home backups: of the settings by `slipway doctor`, and of what was made by the running server.
+import { resolve } from "node:path";
+import { type Clock, systemClock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { within } from "#base/retry.ts";
+import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
+import { HomeBackupError } from "#src/home-backups/error.ts";
+import { HomeBackupStore } from "#src/home-backups/store.ts";
+import type { Finding } from "./finding.ts";
+
+const name = "home backups";
+const MAX_NAMED = 5;
+const ANSWER_MS = 10_000;
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** Whether the place can be written, and what makes backups is there. */
+export const homeBackupPlace = async (config: Config, env: Env, clock: Clock = systemClock): Promise<Finding> => {
+  // The key is not needed to look whether the place can be written.
+  const store = HomeBackupStore.open({ config, clock, path: env.PATH, recovery_key: "" });
+  if (!store) return { name, status: "ok", detail: "none are made; set home_backup_dir or home_backup_s3_bucket" };
+  const { url } = store.place;
+  try {
+    const engine = await store.engine();
+    const checking = store.place.check();
+    // It may fail after the answer.
+    checking.catch(() => {});
+    if (!(await within(clock, ANSWER_MS, checking))) {
+      return { name, status: "wrong", detail: `${url} does not answer within ${ANSWER_MS / 1000} seconds` };
+    }
+    const how = engine === "restic" ? "by restic" : "as archives";
+    if (config.home_backup_interval === undefined) {
+      return { name, status: "warn", detail: `made only on request, ${how} in ${url}; set home_backup_interval` };
+    }
+    const { home_backup_s3_endpoint: endpoint, home_backup_dir, data_dir } = config;
+    if (endpoint?.protocol === "http:" && !/^(127\.|localhost$|\[::1\]$)/.test(endpoint.hostname)) {
+      return {
+        name,
+        status: "warn",
+        detail: `home_backup_s3_endpoint is http: what is stored is encrypted, but anyone on the way can alter it`,
+      };
+    }
+    if (home_backup_dir !== undefined && isInside(home_backup_dir, data_dir)) {
+      return {
+        name,
+        status: "warn",
+        detail: `in the data directory: who loses it loses them, too. Set home_backup_dir to a folder on another disk`,
+      };
+    }
+    return { name, status: "ok", detail: `made ${how} in ${url}, which can be written` };
+  } catch (error) {
+    if (!(error instanceof HomeBackupError)) throw error;
+    return { name, status: "wrong", detail: error.message };
+  }
+};
+
+/** The workspaces whose backups are missing, old or damaged. Pure. */
+export const homesBackedUp = ({ workspaces }: HomeBackupReport): Finding[] => {
+  const bad = workspaces.filter(({ problem }) => problem !== "");
+  if (bad.length === 0) return [];
+  const named = bad.slice(0, MAX_NAMED).map((one) => `${one.owner_name}/${one.workspace_name}: ${one.problem}`);
+  const more = bad.length > MAX_NAMED ? ` And ${bad.length - MAX_NAMED} more.` : "";
+  return [{ name, status: "wrong", detail: `${named.join(" ")}${more}` }];
+};
+
+const isInside = (folder: string, of: string): boolean => `${resolve(folder)}/`.startsWith(`${resolve(of)}/`);

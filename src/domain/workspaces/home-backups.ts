@@ -1,0 +1,202 @@
+// Home backups of a workspace: who may list, make, fetch and delete them, how they are shown, and how those of all workspaces stand.
+import { NOT_SET_UP, newHomeBackup } from "#actors/home-backups/keeper.ts";
+import { findProblem, isCounted } from "#actors/home-backups/standing.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, conflict, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import {
+  findHome,
+  findHomeBackup,
+  type HomeBackupRow,
+  insertHomeBackup,
+  listFetchedNow,
+  listHomeBackups,
+  listHomesWithBackups,
+  updateHomeBackup,
+} from "#db/workspaces/home-backups.ts";
+import { findSnapshot } from "#db/workspaces/snapshots.ts";
+import type { WorkspacePlace } from "#db/workspaces/workspaces.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { HomeBackup, HomeBackupReport, HomeBackups } from "#schema/workspaces/home-backup.ts";
+import type { Snapshot } from "#schema/workspaces/snapshot.ts";
+import { HomeBackupError } from "#src/home-backups/error.ts";
+import type { HomeBackupStore } from "#src/home-backups/store.ts";
+import type { DomainContext } from "../context.ts";
+import { findKeeper, presentSnapshot } from "./snapshots.ts";
+
+const MAX_LISTED = 200;
+
+/** All home backups of a workspace, and where the next one goes. */
+export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace): Promise<HomeBackups> => {
+  const { unsupported } = await findKeeper(ctx, place);
+  const rows = await ctx.store.all(listHomeBackups({ workspace_id: place.id }));
+  const { home_backup_interval: interval } = ctx.config;
+  return {
+    backups: rows.map(present),
+    bytes: rows.reduce((sum, { added_bytes }) => sum + added_bytes, 0),
+    ...(interval === undefined ? {} : { interval_ms: interval }),
+    location: ctx.homeBackupStore?.place.url ?? "",
+    unsupported: unsupported.replace(/^Snapshots/, "Home backups") || (ctx.homeBackupStore ? "" : NOT_SET_UP),
+  };
+};
+
+/** The new backup, which is made in the background. 400 where none can be made, 409 while another one is. */
+export const createHomeBackup = async (
+  ctx: DomainContext,
+  place: WorkspacePlace,
+  caller: UserCaller,
+): Promise<HomeBackup> => {
+  const { homeBackupStore, store, clock } = ctx;
+  const { unsupported } = await findKeeper(ctx, place);
+  if (unsupported !== "") throw new AppError("invalid", unsupported.replace(/^Snapshots/, "Home backups"));
+  const backups = mustBeSetUp(homeBackupStore);
+  const home = await store.get(findHome({ id: place.id }));
+  if (!home) throw notFound();
+  const now = clock.now();
+  const row = newHomeBackup(place.id, backups.place.url, now);
+  const entry = audited({
+    now,
+    action: "create",
+    resource_type: "workspace_snapshot",
+    resource_id: row.id,
+    target: place.name,
+    organization_id: place.organization_id,
+    workspace_id: place.id,
+    after: { reason: "backup" },
+    additional: { workspace_name: place.name, workspace_id: place.id, user_id: caller.user_id },
+  });
+  try {
+    await store.commit([insertHomeBackup(row), entry], undefined, home.part);
+  } catch (error) {
+    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+    throw conflict("A backup of the workspace is being made. Try again when it is ready.");
+  }
+  ctx.homeBackups.sweep();
+  return present(row);
+};
+
+/** The home backup with this id, of this workspace. 404 otherwise. */
+export const homeBackupAt = async (
+  ctx: DomainContext,
+  { id }: { readonly id: string },
+  backup: string,
+): Promise<HomeBackupRow> => {
+  const row = await ctx.store.get(findHomeBackup({ id: backup.toLowerCase() }));
+  if (row?.workspace_id !== id) throw notFound();
+  return row;
+};
+
+/** Refuses a backup whose files cannot be had now: 409 when it is not ready or elsewhere. */
+export const mustBeFetchable = (ctx: DomainContext, row: HomeBackupRow): void => {
+  const { place } = mustBeSetUp(ctx.homeBackupStore);
+  if (row.status !== "ready") throw conflict(`The backup is ${row.status}; only a ready one can be restored.`);
+  if (row.location !== place.url) {
+    throw conflict(`The backup is in ${row.location}, and the server's settings name ${place.url}.`);
+  }
+};
+
+/** The snapshot that gets the files of the backup. 409 while another snapshot or a build is under way. */
+export const fetchHomeBackup = async (
+  ctx: DomainContext,
+  place: WorkspacePlace,
+  row: HomeBackupRow,
+  caller: UserCaller,
+): Promise<Snapshot> => {
+  const { provisioner, unsupported } = await findKeeper(ctx, place);
+  if (unsupported !== "") throw new AppError("invalid", unsupported);
+  mustBeFetchable(ctx, row);
+  const id = uuid();
+  const name = `Backup of ${rfc3339(row.created_at).slice(0, 16).replace("T", " ")} UTC`;
+  const about = { name, reason: "fetched", created_by: caller.user_id, provisioner, home_backup_id: row.id } as const;
+  await ctx.workspaces.ask(place.id, "createSnapshot", { id, ...about });
+  const snapshot = await ctx.store.get(findSnapshot({ id }));
+  if (!snapshot) throw notFound();
+  return presentSnapshot(snapshot);
+};
+
+/** Removes a backup in the background. 409 while it is being made or fetched. */
+export const deleteHomeBackup = async (
+  ctx: DomainContext,
+  { id, name, organization_id }: WorkspacePlace,
+  row: HomeBackupRow,
+): Promise<void> => {
+  if (row.status === "deleting") return;
+  const isFetched = (await ctx.store.all(listFetchedNow({}))).some((one) => one.id === row.id);
+  if (row.status === "creating" || isFetched) {
+    throw conflict(`The backup is being ${isFetched ? "fetched" : "made"}. Try again when that has ended.`);
+  }
+  const home = await ctx.store.get(findHome({ id }));
+  if (!home) throw notFound();
+  const entry = audited({
+    now: ctx.clock.now(),
+    action: "delete",
+    resource_type: "workspace_snapshot",
+    resource_id: row.id,
+    target: name,
+    organization_id,
+    workspace_id: id,
+    before: { reason: "backup" },
+    additional: { workspace_name: name, workspace_id: id },
+  });
+  await ctx.store.commit([updateHomeBackup(row.id, { status: "deleting" }), entry], undefined, home.part);
+  ctx.homeBackups.sweep();
+};
+
+type ReportDeps = Pick<DomainContext, "config" | "store" | "clock" | "homeBackupStore">;
+
+/** How the backups of all workspaces stand, those with a problem first. */
+export const reportHomeBackups = async (ctx: ReportDeps): Promise<HomeBackupReport> => {
+  const { config, homeBackupStore, clock } = ctx;
+  const { home_backup_interval: interval, home_backup_keep_daily, home_backup_keep_weekly } = config;
+  const rows = await ctx.store.scan(listHomesWithBackups({}));
+  const shown = rows.filter(isCounted).map((row) => ({ row, problem: findProblem(row, interval, clock.now()) }));
+  const worstFirst = shown.toSorted(
+    (a, b) =>
+      Number(a.problem === "") - Number(b.problem === "") || a.row.workspace_name.localeCompare(b.row.workspace_name),
+  );
+  let problem = homeBackupStore ? "" : NOT_SET_UP;
+  const engine = await homeBackupStore?.engine().catch((error: unknown) => {
+    if (!(error instanceof HomeBackupError)) throw error;
+    problem = error.message;
+    return undefined;
+  });
+  return {
+    location: homeBackupStore?.place.url ?? "",
+    ...(interval === undefined ? {} : { interval_ms: interval }),
+    ...(engine ? { engine } : {}),
+    keep_daily: home_backup_keep_daily,
+    keep_weekly: home_backup_keep_weekly,
+    problem,
+    bytes: shown.reduce((sum, { row }) => sum + row.bytes, 0),
+    backups: shown.reduce((sum, { row }) => sum + row.backups, 0),
+    workspaces: worstFirst.slice(0, MAX_LISTED).map(({ row, problem }) => ({
+      workspace_id: row.workspace_id,
+      workspace_name: row.workspace_name,
+      owner_name: row.owner_name,
+      backups: row.backups,
+      bytes: row.bytes,
+      ...(row.last_at ? { last_at: rfc3339(row.last_at) } : {}),
+      problem,
+    })),
+  };
+};
+
+const mustBeSetUp = (backups: HomeBackupStore | undefined): HomeBackupStore => {
+  if (backups) return backups;
+  throw new AppError("invalid", NOT_SET_UP);
+};
+
+const present = (row: HomeBackupRow): HomeBackup => ({
+  id: row.id,
+  workspace_id: row.workspace_id,
+  status: row.status,
+  ...(row.engine ? { engine: row.engine } : {}),
+  location: row.location,
+  bytes: row.bytes,
+  added_bytes: row.added_bytes,
+  error: row.error,
+  created_at: rfc3339(row.created_at),
+  ...(row.verified_at === null ? {} : { verified_at: rfc3339(row.verified_at) }),
+});

@@ -1,0 +1,97 @@
+// Incremental archives without another program: the tar of a home as encrypted chunks that are named by their content. A backup stores the chunks
+// that the one before does not have.
+import { cut, MAX_CHUNK_BYTES } from "./chunks.ts";
+import { HomeBackupError } from "./error.ts";
+import type { Keys } from "./keys.ts";
+import type { Place } from "./place.ts";
+
+/** What is on its way to or from the place, each of at most 4 MiB. */
+const AT_ONCE = 4;
+/** A chunk that nothing names may be one of a backup that another node has just begun. */
+const MIN_AGE_MS = 24 * 3_600_000;
+
+const toName = (workspace_id: string, chunk: string): string => `${workspace_id}/chunks/${chunk.slice(0, 2)}/${chunk}`;
+
+export class Archives {
+  readonly #place: Place;
+  readonly #keys: Keys;
+
+  constructor(place: Place, keys: Keys) {
+    this.#place = place;
+    this.#keys = keys;
+  }
+
+  /** Stores what `known`, the chunks of an earlier backup, does not have. Throws HomeBackupError, and what the stream throws. */
+  async write(
+    workspace_id: string,
+    stream: AsyncIterable<Uint8Array>,
+    known: readonly string[],
+  ): Promise<{ readonly chunks: readonly string[]; readonly added_bytes: number }> {
+    const chunks: string[] = [];
+    const stored = new Set(known);
+    const sending = new Set<Promise<void>>();
+    let added_bytes = 0;
+    let failure: { readonly error: unknown } | undefined;
+    const send = async (chunk: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> => {
+      const name = toName(workspace_id, chunk);
+      const sealed = await this.#keys.seal(bytes, name);
+      await this.#place.put(name, sealed);
+      added_bytes += sealed.length;
+    };
+    try {
+      for await (const bytes of cut(stream, this.#keys.gear)) {
+        const chunk = await this.#keys.name(bytes);
+        chunks.push(chunk);
+        if (stored.has(chunk)) continue;
+        stored.add(chunk);
+        const one: Promise<void> = send(chunk, bytes)
+          .catch((error: unknown) => {
+            failure ??= { error };
+          })
+          .finally(() => sending.delete(one));
+        sending.add(one);
+        if (sending.size >= AT_ONCE) await Promise.race(sending);
+        if (failure) break;
+      }
+    } finally {
+      await Promise.all(sending);
+    }
+    if (failure) throw failure.error;
+    return { chunks, added_bytes };
+  }
+
+  /** The bytes of these chunks, each compared with its name. Throws HomeBackupError. */
+  async *read(workspace_id: string, chunks: readonly string[]): AsyncGenerator<Uint8Array> {
+    const coming: Promise<Uint8Array>[] = [];
+    let next = 0;
+    const fetchMore = (): void => {
+      while (coming.length < AT_ONCE && next < chunks.length) {
+        const one = this.#get(workspace_id, chunks[next++] as string);
+        // It is awaited in its turn, or not at all once another has failed.
+        one.catch(() => {});
+        coming.push(one);
+      }
+    };
+    for (fetchMore(); coming.length > 0; fetchMore()) yield await (coming.shift() as Promise<Uint8Array>);
+  }
+
+  /** Removes the chunks of a workspace that none of its backups has. */
+  async prune(workspace_id: string, kept: ReadonlySet<string>, now: number): Promise<void> {
+    for await (const { name, modified_at } of this.#place.list(`${workspace_id}/chunks/`)) {
+      const chunk = name.slice(name.lastIndexOf("/") + 1);
+      const isYoung = kept.size > 0 && now - modified_at < MIN_AGE_MS;
+      if (!kept.has(chunk) && !isYoung) await this.#place.remove(name);
+    }
+  }
+
+  async #get(workspace_id: string, chunk: string): Promise<Uint8Array> {
+    const name = toName(workspace_id, chunk);
+    const sealed = await this.#place.get(name, 2 * MAX_CHUNK_BYTES);
+    if (!sealed) throw new HomeBackupError(`A part of it is missing (${name}).`, { isDamage: true });
+    const bytes = await this.#keys.open(sealed, name, MAX_CHUNK_BYTES);
+    if ((await this.#keys.name(bytes)) !== chunk) {
+      throw new HomeBackupError(`A part of it is another one (${name}).`, { isDamage: true });
+    }
+    return bytes;
+  }
+}

@@ -1,0 +1,38 @@
+// Cuts a stream into chunks at places that its content decides on: what was inserted or removed changes the chunks around it and no others, so
+// that the next backup stores these alone.
+
+export const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
+const MIN_CHUNK_BYTES = 256 * 1024;
+/** A cut where this many of the upper bits are zero: about each MiB. */
+const SHIFT = 32 - 20;
+
+/** `gear` has 256 numbers by chance, the same for all backups that are to share chunks. */
+export async function* cut(
+  stream: AsyncIterable<Uint8Array>,
+  gear: Uint32Array,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const buffer = new Uint8Array(MAX_CHUNK_BYTES);
+  let length = 0;
+  let hash = 0;
+  for await (const bytes of stream) {
+    for (let from = 0; from < bytes.length; ) {
+      const end = Math.min(bytes.length, from + MAX_CHUNK_BYTES - length);
+      const earliest = from + MIN_CHUNK_BYTES - length;
+      let at = from;
+      let isCut = false;
+      while (at < end && !isCut) {
+        hash = ((hash << 1) + (gear[bytes[at] as number] as number)) | 0;
+        at += 1;
+        isCut = at >= earliest && hash >>> SHIFT === 0;
+      }
+      buffer.set(bytes.subarray(from, at), length);
+      length += at - from;
+      from = at;
+      if (!isCut && length < MAX_CHUNK_BYTES) continue;
+      yield buffer.slice(0, length);
+      length = 0;
+      hash = 0;
+    }
+  }
+  if (length > 0) yield buffer.slice(0, length);
+}

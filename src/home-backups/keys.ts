@@ -1,0 +1,65 @@
+// The keys of home backups, all derived from the recovery key: it alone opens everything, on any machine.
+import { hkdfSync } from "node:crypto";
+import { promisify } from "node:util";
+import { constants, zstdCompress, zstdDecompress } from "node:zlib";
+import { NONCE_BYTES, newNonce } from "#base/encryption.ts";
+import { HomeBackupError } from "./error.ts";
+
+const SALT = "slipway home backups";
+const KEY_BYTES = 32;
+/** The fastest: homes are mostly files that are compressed already, or never will be. */
+const LEVEL = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+
+const compress = promisify(zstdCompress);
+const decompress = promisify(zstdDecompress);
+
+export type Keys = {
+  /** What restic encrypts with. */
+  readonly password: string;
+  /** Where chunks are cut: unknown to anyone who only sees their sizes. */
+  readonly gear: Uint32Array;
+  /** Names bytes so that the same have the same name, which tells nothing of them. */
+  name(bytes: Uint8Array<ArrayBuffer>): Promise<string>;
+  /** Compresses and encrypts; opens only for the same `place`. */
+  seal(bytes: Uint8Array, place: string): Promise<Uint8Array<ArrayBuffer>>;
+  /** What was sealed, at most `max` bytes of it. Throws HomeBackupError. */
+  open(sealed: Uint8Array, place: string, max: number): Promise<Uint8Array<ArrayBuffer>>;
+};
+
+/** `recovery_key` in the form that parseRecoveryKey answers. */
+export const deriveKeys = async (recovery_key: string): Promise<Keys> => {
+  const derive = (use: string, length: number): ArrayBuffer => hkdfSync("sha256", recovery_key, SALT, use, length);
+  const aes = await crypto.subtle.importKey("raw", derive("seal", KEY_BYTES), "AES-GCM", false, ["encrypt", "decrypt"]);
+  const hmac = { name: "HMAC", hash: "SHA-256" };
+  const mac = await crypto.subtle.importKey("raw", derive("name", KEY_BYTES), hmac, false, ["sign"]);
+  const bound = (nonce: Uint8Array<ArrayBuffer>, place: string) => ({
+    name: "AES-GCM",
+    iv: nonce,
+    additionalData: new TextEncoder().encode(place),
+  });
+  return {
+    password: recovery_key,
+    gear: new Uint32Array(derive("cut", 1024)),
+    name: async (bytes) => Buffer.from(await crypto.subtle.sign("HMAC", mac, bytes)).toString("hex"),
+    seal: async (bytes, place) => {
+      const nonce = newNonce();
+      const packed = new Uint8Array(await compress(bytes, LEVEL));
+      return new Uint8Array(
+        Buffer.concat([nonce, new Uint8Array(await crypto.subtle.encrypt(bound(nonce, place), aes, packed))]),
+      );
+    },
+    open: async (sealed, place, max) => {
+      try {
+        const nonce = new Uint8Array(sealed.subarray(0, NONCE_BYTES));
+        const packed = await crypto.subtle.decrypt(
+          bound(nonce, place),
+          aes,
+          new Uint8Array(sealed.subarray(NONCE_BYTES)),
+        );
+        return new Uint8Array(await decompress(new Uint8Array(packed), { maxOutputLength: max }));
+      } catch (cause) {
+        throw new HomeBackupError("It was altered, or encrypted with another recovery key.", { isDamage: true, cause });
+      }
+    },
+  };
+};

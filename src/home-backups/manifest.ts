@@ -1,0 +1,87 @@
+// What a home backup says of itself: one sealed object, written last, without which there is no backup.
+import { isUuid } from "#base/ids.ts";
+import type { HomeBackupEngine } from "#schema/workspaces/home-backup.ts";
+import { HomeBackupError } from "./error.ts";
+import type { Keys } from "./keys.ts";
+import type { Place } from "./place.ts";
+
+const FORMAT = 1;
+/** Names of chunks for some terabytes. */
+const MAX_MANIFEST_BYTES = 512 * 1024 * 1024;
+
+/** Whose files they are, for people at another machine. */
+export type HomeFacts = {
+  readonly workspace_id: string;
+  readonly workspace_name: string;
+  readonly owner_name: string;
+  /** Which provisioner's files; its snapshots can be made of them. */
+  readonly provisioner: string;
+  /** Names of Docker volumes, each a folder of the archive; empty for a home. */
+  readonly volumes: readonly string[];
+};
+
+export type Manifest = HomeFacts & {
+  readonly id: string;
+  /** When the files were as they are in it, milliseconds since 1970. */
+  readonly created_at: number;
+  readonly engine: HomeBackupEngine;
+  /** Of the tar archive of the files. */
+  readonly bytes: number;
+  readonly sha256: string;
+  /** What had to be stored for it, before compression by restic, after it otherwise. */
+  readonly added_bytes: number;
+  /** The names of its chunks in order. */
+  readonly chunks?: readonly string[];
+  /** restic's own id. */
+  readonly restic_snapshot?: string;
+};
+
+const toFolder = (workspace_id: string): string => `${workspace_id}/backups/`;
+
+/** Makes the backup visible. */
+export const writeManifest = async (place: Place, keys: Keys, manifest: Manifest): Promise<void> => {
+  const name = toFolder(manifest.workspace_id) + manifest.id;
+  const text = JSON.stringify(Object.assign({ format: FORMAT }, manifest));
+  await place.put(name, await keys.seal(new TextEncoder().encode(text), name));
+};
+
+/** The manifest, or undefined where it is missing. Throws HomeBackupError. */
+export const readManifest = async (
+  place: Place,
+  keys: Keys,
+  workspace_id: string,
+  id: string,
+): Promise<Manifest | undefined> => {
+  const name = toFolder(workspace_id) + id;
+  const sealed = await place.get(name, MAX_MANIFEST_BYTES);
+  if (!sealed) return undefined;
+  const read = JSON.parse(new TextDecoder().decode(await keys.open(sealed, name, MAX_MANIFEST_BYTES))) as Manifest & {
+    readonly format: number;
+  };
+  if (read.format > FORMAT) throw new HomeBackupError("The backup was made by a newer Slipway.");
+  const { format: _, ...manifest } = read;
+  return manifest;
+};
+
+export const removeManifest = (place: Place, workspace_id: string, id: string): Promise<void> =>
+  place.remove(toFolder(workspace_id) + id);
+
+/** The ids of the backups of a workspace. */
+export const listIds = async (place: Place, workspace_id: string): Promise<string[]> => {
+  const ids: string[] = [];
+  for await (const { name } of place.list(toFolder(workspace_id))) {
+    const id = name.slice(toFolder(workspace_id).length);
+    if (isUuid(id)) ids.push(id);
+  }
+  return ids;
+};
+
+/** The workspaces that have backups. */
+export const listWorkspaces = async (place: Place): Promise<string[]> => {
+  const found = new Set<string>();
+  for await (const { name } of place.list("")) {
+    const [workspace_id = "", kind] = name.split("/");
+    if (kind === "backups" && isUuid(workspace_id)) found.add(workspace_id);
+  }
+  return [...found];
+};

@@ -1,0 +1,207 @@
+// Where home backups are kept: a folder, or a bucket of S3-compatible storage. Objects appear whole or not at all.
+import type { Dirent } from "node:fs";
+import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs/promises";
+import { dirname, join, resolve } from "node:path";
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import { uuid } from "#base/ids.ts";
+import { Bucket } from "#base/network/bucket.ts";
+import { BucketError } from "#base/network/bucket-error.ts";
+import { HomeBackupError } from "./error.ts";
+
+type PlacedObject = { readonly name: string; readonly modified_at: number };
+
+/** Every call throws HomeBackupError, in words for anyone who runs the server. */
+export interface Place {
+  /** Such as `s3://bucket/slipway-homes/` at Amazon: says where backups are, also after the settings have changed. */
+  readonly url: string;
+  put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
+  /** Undefined where it is missing. More than `max` bytes are an error. */
+  get(name: string, max: number): Promise<Uint8Array | undefined>;
+  /** Everything below a folder, which ends with a slash. */
+  list(folder: string): AsyncIterable<PlacedObject>;
+  /** No error where it is missing. */
+  remove(name: string): Promise<void>;
+  /** Writes, reads and removes an object of its own. */
+  check(): Promise<void>;
+  /** How restic names a folder of this place, and the variables that let it in. */
+  readonly restic: { repository(folder: string): string; readonly env: Readonly<Record<string, string>> };
+}
+
+type Settings = Pick<
+  Config,
+  | "home_backup_dir"
+  | "home_backup_s3_bucket"
+  | "home_backup_s3_endpoint"
+  | "home_backup_s3_region"
+  | "home_backup_s3_prefix"
+  | "home_backup_s3_access_key"
+  | "home_backup_s3_secret_key"
+>;
+
+/** The place of the settings; undefined where they name none. */
+export const openPlace = (settings: Settings, clock: Clock): Place | undefined => {
+  const { home_backup_dir, home_backup_s3_bucket: bucket } = settings;
+  if (home_backup_dir !== undefined) return new FolderPlace(resolve(home_backup_dir));
+  const { home_backup_s3_access_key: access_key, home_backup_s3_secret_key: secret_key } = settings;
+  if (bucket === undefined || access_key === undefined || secret_key === undefined) return undefined;
+  const { home_backup_s3_endpoint, home_backup_s3_region: region, home_backup_s3_prefix: prefix } = settings;
+  return new BucketPlace(
+    { endpoint: home_backup_s3_endpoint?.origin, region, bucket, prefix, access_key, secret_key },
+    clock,
+  );
+};
+
+class FolderPlace implements Place {
+  readonly url: string;
+  readonly restic: Place["restic"];
+  readonly #folder: string;
+
+  constructor(folder: string) {
+    this.#folder = folder;
+    this.url = folder;
+    this.restic = { repository: (name) => join(folder, name), env: {} };
+  }
+
+  put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.#trying(async () => {
+      const path = join(this.#folder, name);
+      const part = join(dirname(path), `.${uuid()}.part`);
+      await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+      try {
+        await using file = await open(part, "wx", 0o600);
+        await file.writeFile(bytes);
+        await file.sync();
+        await rename(part, path);
+        await flush(dirname(path));
+      } catch (error) {
+        await rm(part, { force: true });
+        throw error;
+      }
+    });
+  }
+
+  get(name: string, max: number): Promise<Uint8Array | undefined> {
+    return this.#trying(async () => {
+      const path = join(this.#folder, name);
+      const found = await stat(path).catch(missing);
+      if (!found) return undefined;
+      if (found.size > max) throw new HomeBackupError(`${path} is larger than a backup's.`, { isDamage: true });
+      return readFile(path).catch(missing);
+    });
+  }
+
+  async *list(folder: string): AsyncGenerator<PlacedObject> {
+    const entries: Dirent[] = await this.#trying(
+      async () => (await readdir(join(this.#folder, folder), { withFileTypes: true }).catch(missing)) ?? [],
+    );
+    for (const entry of entries) {
+      const name = `${folder}${entry.name}`;
+      if (entry.isDirectory()) yield* this.list(`${name}/`);
+      else {
+        const found = await this.#trying(() => stat(join(this.#folder, name)).catch(missing));
+        if (found) yield { name, modified_at: found.mtimeMs };
+      }
+    }
+  }
+
+  remove(name: string): Promise<void> {
+    return this.#trying(async () => {
+      const path = join(this.#folder, name);
+      await rm(path, { force: true });
+      // Folders that are empty now go, too.
+      for (let folder = dirname(path); folder.length > this.#folder.length; folder = dirname(folder)) {
+        if (
+          !(await rmdir(folder).then(
+            () => true,
+            () => false,
+          ))
+        )
+          break;
+      }
+    });
+  }
+
+  async check(): Promise<void> {
+    const name = `probe-${uuid()}`;
+    await this.put(name, new Uint8Array([1]));
+    await this.remove(name);
+  }
+
+  async #trying<T>(work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (error instanceof HomeBackupError) throw error;
+      const { code = "", message } = error as { code?: string; message: string };
+      const why = { ENOSPC: "there is no space left", EDQUOT: "its quota is used up" }[code] ?? message;
+      throw new HomeBackupError(`The folder ${this.#folder} cannot be used: ${why}.`, { cause: error });
+    }
+  }
+}
+
+const missing = (error: unknown): undefined => {
+  if ((error as { code?: unknown }).code !== "ENOENT") throw error;
+};
+
+const flush = async (folder: string): Promise<void> => {
+  await using handle = await open(folder, "r");
+  await handle.sync();
+};
+
+type BucketSettings = ConstructorParameters<typeof Bucket>[0];
+
+class BucketPlace implements Place {
+  readonly url: string;
+  readonly restic: Place["restic"];
+  readonly #bucket: Bucket;
+  readonly #prefix: string;
+
+  constructor(place: BucketSettings, clock: Clock) {
+    const { endpoint, region, bucket, prefix, access_key, secret_key } = place;
+    this.#bucket = new Bucket(place, { clock });
+    this.#prefix = prefix;
+    this.url = endpoint === undefined ? `s3://${bucket}/${prefix}` : `${endpoint}/${bucket}/${prefix}`;
+    const at = endpoint ?? `https://s3.${region}.amazonaws.com`;
+    this.restic = {
+      repository: (folder) => `s3:${at}/${bucket}/${prefix}${folder}`,
+      env: { AWS_ACCESS_KEY_ID: access_key, AWS_SECRET_ACCESS_KEY: secret_key, AWS_DEFAULT_REGION: region },
+    };
+  }
+
+  put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    return named(this.#bucket.putBytes(this.#prefix + name, bytes));
+  }
+
+  get(name: string, max: number): Promise<Uint8Array | undefined> {
+    return named(this.#bucket.getBytes(this.#prefix + name, max));
+  }
+
+  async *list(folder: string): AsyncGenerator<PlacedObject> {
+    const objects = this.#bucket.list(this.#prefix + folder);
+    for (;;) {
+      const next = await named(objects.next());
+      if (next.done) return;
+      yield { name: next.value.name.slice(this.#prefix.length), modified_at: next.value.modified_at };
+    }
+  }
+
+  remove(name: string): Promise<void> {
+    return named(this.#bucket.remove(this.#prefix + name));
+  }
+
+  check(): Promise<void> {
+    return named(this.#bucket.check());
+  }
+}
+
+/** The bucket's own words, with the names that its settings have here. */
+const named = async <T>(work: Promise<T>): Promise<T> => {
+  try {
+    return await work;
+  } catch (error) {
+    if (!(error instanceof BucketError)) throw error;
+    const words = error.message.replaceAll(/\bs3_/g, "home_backup_s3_");
+    throw new HomeBackupError(`${words.charAt(0).toUpperCase()}${words.slice(1)}.`, { cause: error });
+  }
+};

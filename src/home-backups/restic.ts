@@ -1,0 +1,168 @@
+// Backups by the program restic: a repository for each workspace, in which each backup is one file, the tar of the home. Secrets reach restic by
+// its environment alone.
+
+import { drain, feed } from "#base/system/child-streams.ts";
+import { HomeBackupError } from "./error.ts";
+import type { Place } from "./place.ts";
+
+/** The version of Debian 12. */
+const OLDEST = [0, 14] as const;
+const FILE = "home.tar";
+const MAX_WORDS = 64 * 1024;
+
+/** Where restic is; undefined where it is not installed. */
+export const findRestic = (named: string | undefined, path: string | undefined): string | undefined =>
+  Bun.which(named ?? "restic", { PATH: path ?? "" }) ?? undefined;
+
+/** Throws HomeBackupError when the program cannot be used. Answers its version. */
+export const checkRestic = async (program: string): Promise<string> => {
+  const words = await new Response(spawn([program, "version"], {}).stdout).text();
+  const [, version = ""] = /^restic (\d+\.\d+\.\d+)/.exec(words) ?? [];
+  const [major = 0, minor = 0] = version.split(".").map(Number);
+  if (version === "") throw new HomeBackupError(`${program} does not say that it is restic.`);
+  if (major < OLDEST[0] || (major === OLDEST[0] && minor < OLDEST[1])) {
+    throw new HomeBackupError(`restic ${version} is too old. Install version ${OLDEST.join(".")} or newer.`);
+  }
+  return version;
+};
+
+export class Restic {
+  readonly #program: string;
+  readonly #place: Place;
+  readonly #password: string;
+  readonly #path: string;
+
+  constructor(program: string, place: Place, password: string, path: string) {
+    this.#program = program;
+    this.#place = place;
+    this.#password = password;
+    this.#path = path;
+  }
+
+  /** Stores the stream as one snapshot. Throws HomeBackupError, and what the stream throws; nothing that counts is stored then. */
+  async write(
+    workspace_id: string,
+    id: string,
+    stream: AsyncIterable<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<{ readonly restic_snapshot: string; readonly added_bytes: number }> {
+    await this.#prepare(workspace_id, signal);
+    const stdin = ["--stdin", "--stdin-filename", FILE, "--host", "slipway", "--tag", id];
+    const child = this.#spawn(workspace_id, ["backup", "--json", "--quiet", ...stdin], signal);
+    const output = readEnd(child.stdout);
+    const words = readEnd(child.stderr);
+    await feed(child, stream);
+    await this.#ended(child, words, signal);
+    for (const line of (await output).split("\n")) {
+      if (!line.includes('"summary"')) continue;
+      const { snapshot_id, data_added } = JSON.parse(line) as { snapshot_id: string; data_added: number };
+      return { restic_snapshot: snapshot_id, added_bytes: data_added };
+    }
+    throw new HomeBackupError("restic has ended without saying what it stored.");
+  }
+
+  /** The bytes of a snapshot. Throws HomeBackupError, also at the end. */
+  async *read(workspace_id: string, restic_snapshot: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const child = this.#spawn(workspace_id, ["dump", "--no-lock", restic_snapshot, FILE], signal);
+    const words = readEnd(child.stderr);
+    yield* drain(child);
+    await this.#ended(child, words, signal, { isDamage: true });
+  }
+
+  /** Removes the snapshots that are not among these, and the data that no snapshot needs. */
+  async prune(workspace_id: string, kept: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
+    if (!(await this.#exists(workspace_id))) return;
+    if (kept.size === 0) {
+      for await (const { name } of this.#place.list(toFolder(workspace_id))) await this.#place.remove(name);
+      return;
+    }
+    await this.#run(workspace_id, ["unlock", "--quiet"], signal);
+    const listed = await this.#run(workspace_id, ["snapshots", "--json"], signal);
+    const isKept = (id: string): boolean => [...kept].some((one) => id.startsWith(one));
+    const gone = (JSON.parse(listed) as { id: string }[]).map(({ id }) => id).filter((id) => !isKept(id));
+    if (gone.length > 0) await this.#run(workspace_id, ["forget", "--quiet", "--prune", ...gone], signal);
+  }
+
+  /** Makes the repository where it is missing, and removes locks of runs that are over. */
+  async #prepare(workspace_id: string, signal: AbortSignal): Promise<void> {
+    if (await this.#exists(workspace_id)) await this.#run(workspace_id, ["unlock", "--quiet"], signal);
+    else await this.#run(workspace_id, ["init", "--quiet"], signal);
+  }
+
+  async #exists(workspace_id: string): Promise<boolean> {
+    return (await this.#place.get(`${toFolder(workspace_id)}config`, MAX_WORDS)) !== undefined;
+  }
+
+  async #run(workspace_id: string, argv: readonly string[], signal: AbortSignal): Promise<string> {
+    const child = this.#spawn(workspace_id, argv, signal);
+    child.stdin.end();
+    const [output, words] = [new Response(child.stdout).text(), readEnd(child.stderr)];
+    await this.#ended(child, words, signal);
+    return output;
+  }
+
+  async #ended(
+    child: ReturnType<typeof spawn>,
+    words: Promise<string>,
+    signal: AbortSignal,
+    { isDamage = false } = {},
+  ): Promise<void> {
+    const said = await words;
+    const code = await child.exited;
+    signal.throwIfAborted();
+    if (code === 0) return;
+    const isRefused = /wrong password|no key found/i.test(said);
+    const why = isRefused ? "the repository was encrypted with another recovery key" : lastLine(said);
+    throw new HomeBackupError(`restic has failed: ${why || `exit status ${code}`}.`, {
+      isDamage: isDamage && !isRefused && isBroken(said),
+    });
+  }
+
+  #spawn(workspace_id: string, argv: readonly string[], signal: AbortSignal) {
+    return spawn([this.#program, "--no-cache", ...argv], {
+      signal,
+      env: Object.assign(
+        {
+          PATH: this.#path,
+          HOME: "/",
+          LANG: "C",
+          RESTIC_PASSWORD: this.#password,
+          RESTIC_REPOSITORY: this.#place.restic.repository(toFolder(workspace_id).slice(0, -1)),
+        },
+        this.#place.restic.env,
+      ),
+    });
+  }
+}
+
+const toFolder = (workspace_id: string): string => `${workspace_id}/restic/`;
+
+type Options = { readonly env?: Readonly<Record<string, string>>; readonly signal?: AbortSignal };
+
+const spawn = (command: readonly string[], { env = {}, signal }: Options) => {
+  signal?.throwIfAborted();
+  return Bun.spawn([...command], {
+    cwd: "/",
+    env,
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+    ...(signal ? { signal, killSignal: "SIGKILL" } : {}),
+  });
+};
+
+/** The end of what a program says. */
+const readEnd = async (stream: ReadableStream<Uint8Array>): Promise<string> => {
+  let end = "";
+  const decoder = new TextDecoder();
+  for await (const bytes of stream) end = (end + decoder.decode(bytes, { stream: true })).slice(-MAX_WORDS);
+  return end;
+};
+
+/** What is stored is not what was stored, rather than out of reach. */
+const isBroken = (words: string): boolean =>
+  /invalid data returned|ciphertext verification failed|does not match|not found in (the )?(index|repository)|no such file|does not exist|blob .* not found/i.test(
+    words,
+  );
+
+const lastLine = (words: string): string => words.trim().split("\n").at(-1)?.replace(/\.$/, "").slice(0, 300) ?? "";

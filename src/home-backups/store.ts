@@ -1,0 +1,214 @@
+// The store of home backups: writes, reads, verifies and removes them, whichever engine makes them. What is stored counts once its manifest is
+// there, and is compared with the manifest whenever it is read.
+import type { Clock } from "#base/clock.ts";
+import type { Config } from "#base/config.ts";
+import type { Encryption } from "#base/encryption.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { isUuid } from "#base/ids.ts";
+import { parseRecoveryKey } from "#base/recovery-key.ts";
+import { pause } from "#base/retry.ts";
+import type { HomeBackupEngine } from "#schema/workspaces/home-backup.ts";
+import { Archives } from "./archive.ts";
+import { HomeBackupError } from "./error.ts";
+import { deriveKeys, type Keys } from "./keys.ts";
+import {
+  type HomeFacts,
+  listIds,
+  listWorkspaces,
+  type Manifest,
+  readManifest,
+  removeManifest,
+  writeManifest,
+} from "./manifest.ts";
+import { openPlace, type Place } from "./place.ts";
+import { checkRestic, findRestic, Restic } from "./restic.ts";
+
+export type { Manifest };
+
+const RESTIC_MISSING = "restic is not installed. Install it, or name it in home_backup_restic.";
+
+/** The recovery key of a server, unless its settings name another. */
+export const deriveRecoveryKey = (encryption: Encryption): string => encryption.deriveUuid("home backups");
+
+type StoreDeps = {
+  readonly config: Config;
+  readonly clock: Clock;
+  /** The PATH on which restic is looked for. */
+  readonly path: string | undefined;
+  /** What everything is encrypted with, where no setting says so. */
+  readonly recovery_key: string;
+};
+
+type NewBackup = HomeFacts & {
+  readonly id: string;
+  readonly created_at: number;
+  readonly stream: AsyncIterable<Uint8Array>;
+};
+
+export class HomeBackupStore {
+  readonly place: Place;
+  readonly #clock: Clock;
+  readonly #keys: Promise<Keys>;
+  readonly #engine: Config["home_backup_engine"];
+  readonly #restic: string | undefined;
+  readonly #path: string;
+  readonly #bytesPerMs: number;
+
+  private constructor(place: Place, recovery_key: string, { config, clock, path = "" }: StoreDeps) {
+    this.place = place;
+    this.#clock = clock;
+    this.#keys = deriveKeys(recovery_key);
+    this.#engine = config.home_backup_engine;
+    this.#restic = config.home_backup_engine === "archive" ? undefined : findRestic(config.home_backup_restic, path);
+    this.#path = path;
+    this.#bytesPerMs = (config.backup_rate_mb * 1024 * 1024) / 1000;
+  }
+
+  /** Undefined where the settings name no place. */
+  static open(deps: StoreDeps): HomeBackupStore | undefined {
+    const place = openPlace(deps.config, deps.clock);
+    const { home_backup_recovery_key: given } = deps.config;
+    return place && new HomeBackupStore(place, (given && parseRecoveryKey(given)) ?? deps.recovery_key, deps);
+  }
+
+  /** What makes the next backup. Throws HomeBackupError where the settings ask for what is not there. */
+  async engine(): Promise<HomeBackupEngine> {
+    if (this.#engine === "archive") return "archive";
+    if (this.#restic !== undefined) {
+      await checkRestic(this.#restic);
+      return "restic";
+    }
+    if (this.#engine === "restic") throw new HomeBackupError(RESTIC_MISSING);
+    return "archive";
+  }
+
+  /** Stores a backup; `base`: the one before, whose parts are not stored again. It is there whole when this resolves. */
+  async write({ stream, ...facts }: NewBackup, base: string | undefined, signal: AbortSignal): Promise<Manifest> {
+    const keys = await this.#keys;
+    const engine = await this.engine();
+    const { workspace_id, id } = facts;
+    const passed = this.#measured(stream, signal);
+    const stored =
+      engine === "restic"
+        ? await (await this.#openRestic()).write(workspace_id, id, passed.stream, signal)
+        : await new Archives(this.place, keys).write(
+            workspace_id,
+            passed.stream,
+            await this.#chunksOf(workspace_id, base),
+          );
+    failpoint("home_backup_stored");
+    const manifest: Manifest = Object.assign({}, facts, stored, {
+      engine,
+      bytes: passed.bytes(),
+      sha256: passed.sha256(),
+    });
+    signal.throwIfAborted();
+    await writeManifest(this.place, keys, manifest);
+    failpoint("home_backup_listed");
+    return manifest;
+  }
+
+  /** The manifest of a backup. Throws HomeBackupError when it is missing. */
+  async find(workspace_id: string, id: string): Promise<Manifest> {
+    const found = await readManifest(this.place, await this.#keys, workspace_id, id);
+    if (found) return found;
+    throw new HomeBackupError(`The backup is missing in ${this.place.url}.`, { isDamage: true });
+  }
+
+  /** The tar archive of a backup, compared with the manifest: throws HomeBackupError at its end when it is another. */
+  async *read(manifest: Manifest, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { workspace_id, bytes, sha256, chunks, restic_snapshot } = manifest;
+    const stream =
+      restic_snapshot !== undefined
+        ? (await this.#openRestic()).read(workspace_id, restic_snapshot, signal)
+        : new Archives(this.place, await this.#keys).read(workspace_id, chunks ?? []);
+    const passed = this.#measured(stream, signal);
+    yield* passed.stream;
+    if (passed.bytes() !== bytes || passed.sha256() !== sha256) {
+      throw new HomeBackupError("What is stored is not what was backed up: its checksum is another.", {
+        isDamage: true,
+      });
+    }
+  }
+
+  /** Reads a backup whole. Throws HomeBackupError. */
+  async verify(workspace_id: string, id: string, signal: AbortSignal): Promise<void> {
+    for await (const _ of this.read(await this.find(workspace_id, id), signal)) signal.throwIfAborted();
+  }
+
+  /** Removes backups of a workspace, and what no other of it needs. May be repeated. */
+  async remove(workspace_id: string, ids: readonly string[], signal: AbortSignal): Promise<void> {
+    const keys = await this.#keys;
+    for (const id of ids) await removeManifest(this.place, workspace_id, id);
+    failpoint("home_backup_pruning");
+    const left = await listIds(this.place, workspace_id);
+    const chunks = new Set<string>();
+    const snapshots = new Set<string>();
+    for (const id of left) {
+      signal.throwIfAborted();
+      const manifest = await readManifest(this.place, keys, workspace_id, id);
+      for (const chunk of manifest?.chunks ?? []) chunks.add(chunk);
+      if (manifest?.restic_snapshot) snapshots.add(manifest.restic_snapshot);
+    }
+    await new Archives(this.place, keys).prune(workspace_id, chunks, this.#clock.now());
+    // Without the program its data stays until it is there again; without a backup the folder goes in any case.
+    if (this.#restic !== undefined || snapshots.size === 0) {
+      await this.#makeRestic(this.#restic ?? "", keys).prune(workspace_id, snapshots, signal);
+    }
+  }
+
+  /** All backups there are, or those of one workspace, the newest first; for a machine that knows no more than the place and the key. */
+  async list(workspace?: string): Promise<Manifest[]> {
+    const keys = await this.#keys;
+    const found: Manifest[] = [];
+    for (const workspace_id of workspace !== undefined && isUuid(workspace)
+      ? [workspace]
+      : await listWorkspaces(this.place)) {
+      for (const id of await listIds(this.place, workspace_id)) {
+        const manifest = await readManifest(this.place, keys, workspace_id, id);
+        if (manifest) found.push(manifest);
+      }
+    }
+    return found.sort((a, b) => b.created_at - a.created_at);
+  }
+
+  async #chunksOf(workspace_id: string, base: string | undefined): Promise<readonly string[]> {
+    const found = base === undefined ? undefined : await readManifest(this.place, await this.#keys, workspace_id, base);
+    return found?.chunks ?? [];
+  }
+
+  async #openRestic(): Promise<Restic> {
+    if (this.#restic === undefined) throw new HomeBackupError(`The backup is one of restic. ${RESTIC_MISSING}`);
+    return this.#makeRestic(this.#restic, await this.#keys);
+  }
+
+  #makeRestic(program: string, { password }: Keys): Restic {
+    return new Restic(program, this.place, password, this.#path);
+  }
+
+  /** The same stream at the speed that settings allow, counted as it passes. */
+  #measured(stream: AsyncIterable<Uint8Array>, signal: AbortSignal) {
+    const seen = { hasher: new Bun.CryptoHasher("sha256"), bytes: 0 };
+    return {
+      stream: this.#pass(stream, seen, signal),
+      bytes: () => seen.bytes,
+      sha256: () => seen.hasher.digest("hex"),
+    };
+  }
+
+  async *#pass(
+    stream: AsyncIterable<Uint8Array>,
+    seen: { readonly hasher: Bun.CryptoHasher; bytes: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    const began = this.#clock.monotonic();
+    for await (const piece of stream) {
+      signal.throwIfAborted();
+      seen.hasher.update(piece);
+      seen.bytes += piece.length;
+      const ahead = this.#bytesPerMs === 0 ? 0 : seen.bytes / this.#bytesPerMs - (this.#clock.monotonic() - began);
+      if (ahead > 1) await pause(this.#clock, ahead, signal);
+      yield piece;
+    }
+  }
+}

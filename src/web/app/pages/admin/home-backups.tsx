@@ -1,0 +1,62 @@
+// How the home backups of all workspaces stand: where they go, how old and how large they are, and what is wrong.
+import type { HomeBackupReport } from "#schema/workspaces/home-backup.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
+
+export const HomeBackups = () => {
+  const { state, again } = useResource("home backups", () => call("GET /deployment/backups/homes"));
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="Can't load the home backups" error={error} again={again} />;
+  if (!data) return <Skeleton lines={4} />;
+  return (
+    <section class="stack" aria-labelledby="home-backups">
+      <div class="head">
+        <h2 id="home-backups">Home backups</h2>
+      </div>
+      <p class="small mut">{describe(data)}</p>
+      {data.problem && data.location && (
+        <p class="t-bad" role="alert">
+          {data.problem}
+        </p>
+      )}
+      {data.workspaces.length > 0 && (
+        <ul class="panel list">
+          {data.workspaces.map((one) => (
+            <li key={one.workspace_id} class="item">
+              <State kind={one.problem ? "failed" : "done"}>
+                <a class="med clip" href={`/workspaces/${one.workspace_id}/snapshots`}>
+                  {one.owner_name}/{one.workspace_name}
+                </a>
+              </State>
+              <span class="num small mut">{formatSize(one.bytes)}</span>
+              <span class={one.problem ? "sub t-bad" : "sub"}>
+                {one.problem && `${one.problem} `}
+                {one.backups} {one.backups === 1 ? "backup" : "backups"}
+                {one.last_at && (
+                  <>
+                    , the newest <Time at={one.last_at} />
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+};
+
+const describe = (report: HomeBackupReport): string => {
+  const { location, interval_ms, engine, keep_daily, keep_weekly, backups, bytes } = report;
+  if (location === "") return report.problem;
+  const when = interval_ms === undefined ? "only on request" : `every ${formatDuration(interval_ms)}`;
+  const how = engine === "restic" ? " by restic" : "";
+  const total =
+    backups === 0 ? "" : ` ${backups} ${backups === 1 ? "backup takes" : "backups take"} ${formatSize(bytes)}.`;
+  return `The files of workspaces are backed up ${when}${how} to ${location}. Kept: the newest of each of ${keep_daily} days and ${keep_weekly} weeks.${total}`;
+};

@@ -1,0 +1,115 @@
+// The home backups of a workspace: copies of its files away from the machine, which one makes, brings back and deletes.
+import { useEffect } from "preact/hooks";
+import type { HomeBackup, HomeBackupStatus, HomeBackups } from "#schema/workspaces/home-backup.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button, IconButton } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { Time } from "../../parts/time.tsx";
+import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
+import { say } from "../../shell/toasts.tsx";
+
+const STATUSES: Record<HomeBackupStatus, string> = {
+  creating: "Creating",
+  ready: "Ready",
+  failed: "Failed",
+  deleting: "Deleting",
+};
+
+export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
+  const path = { workspace: workspace.id };
+  const { state, again } = useResource(`home backups ${workspace.id}`, () =>
+    call("GET /workspaces/:workspace/home-backups", { path }),
+  );
+  // The end of a backup is news of its workspace, whose snapshot goes then.
+  useEffect(() => void again(), [workspace]);
+  const { data, error } = state.value;
+  if (error && !data) return <Failed what="Can't load the backups" error={error} again={again} />;
+  if (!data) return <Skeleton lines={3} />;
+  // Nothing that people of the workspace could do about it: the server's owners see it in the administration.
+  if (data.unsupported !== "" && data.backups.length === 0) return null;
+  const isBusy = data.backups.some(({ status }) => status === "creating");
+  const create = async (): Promise<void> => {
+    await call("POST /workspaces/:workspace/home-backups", { path });
+    await again();
+  };
+  const fetch = (one: HomeBackup): void =>
+    ask({
+      title: "Fetch this backup?",
+      text: "Its files become a snapshot of the workspace, which you can restore when it is ready. The workspace can't be started or stopped until then.",
+      yes: "Fetch backup",
+      no: "Cancel",
+      act: async () => {
+        await call("POST /workspaces/:workspace/home-backups/:backup/fetch", { path: { ...path, backup: one.id } });
+        await again();
+        say("Fetching the backup");
+      },
+    });
+  const remove = (one: HomeBackup): void =>
+    ask({
+      title: "Delete this backup?",
+      text: "You can't recover a deleted backup.",
+      yes: "Delete backup",
+      no: "Keep backup",
+      act: async () => {
+        await call("DELETE /workspaces/:workspace/home-backups/:backup", { path: { ...path, backup: one.id } });
+        await again();
+      },
+    });
+  return (
+    <section class="stack" aria-labelledby="home-backups">
+      <div class="head">
+        <h2 id="home-backups">Backups</h2>
+        {data.unsupported === "" && (
+          <span class="push">
+            <Button icon="save" disabled={isBusy} onPress={create}>
+              Back up now
+            </Button>
+          </span>
+        )}
+      </div>
+      <p class="dim small">{data.unsupported || describe(data)}</p>
+      {data.backups.length > 0 && (
+        <ul class="panel list">
+          {data.backups.map((one) => (
+            <li key={one.id} class="item">
+              <span class="med">
+                <Time at={one.created_at} />
+              </span>
+              <span class="line">
+                <Button small disabled={one.status !== "ready" || isBusy} onPress={() => fetch(one)}>
+                  Fetch
+                </Button>
+                <IconButton
+                  icon="trash"
+                  small
+                  label={`Delete the backup of ${one.created_at}`}
+                  disabled={one.status !== "ready" && one.status !== "failed"}
+                  onPress={() => remove(one)}
+                />
+              </span>
+              <span class={one.error ? "sub t-bad" : "sub"}>
+                {one.error || STATUSES[one.status]}
+                {one.status === "ready" && `, ${formatSize(one.bytes)}, ${formatSize(one.added_bytes)} of it new`}
+                {one.verified_at && (
+                  <>
+                    , verified <Time at={one.verified_at} />
+                  </>
+                )}
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </section>
+  );
+};
+
+const describe = ({ interval_ms, location, bytes, backups }: HomeBackups): string => {
+  const when = interval_ms === undefined ? "Made only on request" : `Made every ${formatDuration(interval_ms)}`;
+  const stored = backups.length > 0 ? ` All together take ${formatSize(bytes)}.` : "";
+  return `${when}, encrypted, in ${location}.${stored}`;
+};

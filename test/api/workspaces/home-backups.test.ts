@@ -1,0 +1,162 @@
+// Home backups of real local workspaces, as people, templates and owners of the deployment see them.
+import { expect } from "bun:test";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { HealthReport } from "#schema/deployment/health.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Fork } from "#schema/workspaces/fork.ts";
+import type { HomeBackup, HomeBackupReport, HomeBackups } from "#schema/workspaces/home-backup.ts";
+import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Client } from "#src/client.ts";
+import { describeTree, makeOddTree } from "#test/support/odd-tree.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+
+const test = testOfOne("local");
+
+const HOUR_MS = 3_600_000;
+type Inbox = { readonly notifications: readonly { readonly title: string }[] };
+
+const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
+const at = (id: string): string => `/api/v2/workspaces/${id}/home-backups`;
+const list = (client: Client, id: string): Promise<HomeBackups> => client.get<HomeBackups>(at(id));
+const report = (client: Client): Promise<HomeBackupReport> => client.get("/api/v2/deployment/backups/homes");
+
+const settled = (client: Client, id: string, count: number): Promise<HomeBackup[]> =>
+  until(
+    async () => {
+      const { backups } = await list(client, id);
+      const { snapshots } = await client.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
+      const isOver =
+        backups.length === count && backups.every(({ status }) => status === "ready" || status === "failed");
+      return isOver && !snapshots.some(({ reason }) => reason === "backup") && backups;
+    },
+    { what: `${count} backups` },
+  );
+
+test("[HB-11][HB-12] a backup is made on request, fetched as a snapshot, restored, and forked from; only those may who may change the workspace", async () => {
+  using place = tempDirectory();
+  await using world = await openWorld({
+    env: { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" },
+  });
+  const { admin, server } = world;
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
+  await awaitBuild(admin, id);
+  await createBuild(admin, id, "stop");
+  await awaitBuild(admin, id);
+  const home = join(server.directory, "workspaces", id, "home");
+  makeOddTree(home);
+  const before = describeTree(home);
+
+  const made = await admin.post<HomeBackup>(at(id));
+  expect(made).toMatchObject({ status: "creating", workspace_id: id, error: "" });
+  expect((await admin.fetch("POST", at(id))).status).toBe(409);
+  const [backup] = await settled(admin, id, 1);
+  expect(backup).toMatchObject({ id: made.id, status: "ready", engine: "archive", location: place.path });
+  expect(backup?.bytes).toBeGreaterThan(3_000_000);
+  expect(await report(admin)).toMatchObject({
+    location: place.path,
+    backups: 1,
+    problem: "",
+    workspaces: [{ workspace_id: id, problem: "" }],
+  });
+
+  const bob = admin.as((await seedUser(server, { username: "bob" })).token);
+  expect((await bob.fetch("GET", at(id))).status).toBe(404);
+  expect((await bob.fetch("GET", "/api/v2/deployment/backups/homes")).status).toBe(403);
+  expect((await admin.fetch("POST", `${at(id)}/${crypto.randomUUID()}/fetch`)).status).toBe(404);
+
+  for (const name of readdirSync(home)) rmSync(join(home, name), { recursive: true });
+  const fetched = await admin.post<Snapshot>(`${at(id)}/${made.id}/fetch`);
+  expect(fetched).toMatchObject({ status: "creating", reason: "fetched" });
+  expect(fetched.name).toStartWith("Backup of 20");
+  await until(async () =>
+    (await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots.find(
+      (one) => one.id === fetched.id && one.status === "ready",
+    ),
+  );
+  await admin.post<Build>(`/api/v2/workspaces/${id}/snapshots/${fetched.id}/restore`, {});
+  await awaitBuild(admin, id);
+  expect(describeTree(home)).toEqual(before);
+
+  const fork = await admin.post<Fork>(`/api/v2/workspaces/${id}/forks`, { names: ["again"], home_backup_id: made.id });
+  await until(async () => (await admin.get<Fork>(`/api/v2/workspaces/${id}/forks/${fork.id}`)).status === "ready");
+  const copy = fork.copies[0]?.workspace_id ?? "";
+  expect(describeTree(join(server.directory, "workspaces", copy, "home"))).toEqual(before);
+
+  await admin.delete(`${at(id)}/${made.id}`);
+  await settled(admin, id, 0);
+  expect(readdirSync(place.path)).toEqual([]);
+}, 60_000);
+
+test("[HB-4][HB-10][HB-14] backups are made by schedule and verified each week; health names old and damaged ones, which are replaced", async () => {
+  using place = tempDirectory();
+  const settings = { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
+  await using world = await openWorld({
+    env: { SLIPWAY_HOME_BACKUP_INTERVAL: "1d", SLIPWAY_HOME_BACKUP_KEEP_DAILY: "3", ...settings },
+  });
+  const { admin, server } = world;
+  const { store, homeBackups } = contextOf(server);
+  const age = (table: string, column: string, hours: number): Promise<void> =>
+    store.commit([{ sql: `update ${table} set ${column} = ${column} - ${hours * HOUR_MS}`, rows: [[]] }]);
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
+  const without = await makeTemplate(admin, TEMPLATE, { home_backups: false });
+  const other = await createWorkspace(admin, without.id, "other");
+  await awaitBuild(admin, other.id);
+  await awaitBuild(admin, id);
+  const sweep = async (): Promise<void> => {
+    homeBackups.sweep();
+    await homeBackups.idle();
+  };
+  await sweep();
+  await settled(admin, id, 1);
+  await sweep();
+  expect((await list(admin, id)).backups).toHaveLength(1);
+  expect((await list(admin, other.id)).backups).toEqual([]);
+
+  await createBuild(admin, id, "stop");
+  await awaitBuild(admin, id);
+  await age("home_backups", "created_at", 49);
+  expect((await report(admin)).workspaces).toMatchObject([
+    { workspace_id: id, problem: "The last backup is older than twice the interval." },
+  ]);
+  const health = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
+  expect(
+    health.findings.find(({ name, severity }) => name === "home backups" && severity === "error")?.detail,
+  ).toContain("admin/dev");
+  await sweep();
+  await settled(admin, id, 2);
+  expect((await report(admin)).workspaces).toMatchObject([{ problem: "" }]);
+
+  // Nothing has run since: there is nothing to store.
+  await age("home_backups", "created_at", 24 * 8);
+  await age("jobs", "completed_at", 24 * 8);
+  const [newest] = (await list(admin, id)).backups;
+  await sweep();
+  expect((await list(admin, id)).backups).toHaveLength(2);
+  expect((await list(admin, id)).backups[0]?.verified_at).toBeDefined();
+  expect(homeBackups.counts).toMatchObject({ made: 2, failed: 0, verified: 1, damaged: 0 });
+
+  const chunks = join(place.path, id, "chunks");
+  for (const name of readdirSync(chunks, { recursive: true, withFileTypes: true })) {
+    if (name.isFile()) writeFileSync(join(name.parentPath, name.name), "other bytes");
+  }
+  await age("home_backups", "verified_at", 24 * 8);
+  homeBackups.sweep();
+  const all = await until(
+    async () => {
+      const { backups } = await list(admin, id);
+      return backups[0]?.id !== newest?.id && backups.every(({ status }) => status === "ready") && backups;
+    },
+    { what: "another backup replaces the damaged one" },
+  );
+  expect(homeBackups.counts).toMatchObject({ made: 3, damaged: 1 });
+  expect(all[0]).toMatchObject({ status: "ready", error: "" });
+  expect(all[0]?.added_bytes).toBeGreaterThan(0);
+  const { notifications } = await admin.get<Inbox>("/api/v2/notifications/inbox");
+  expect(notifications.map(({ title }) => title)).toContain("The backup of admin/dev is damaged");
+}, 60_000);

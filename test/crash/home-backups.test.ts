@@ -1,0 +1,79 @@
+// A server that is killed while it makes, removes and fetches home backups, at each named place: the next one ends what was begun, every backup that
+// is listed is whole, and nothing is left over.
+import { expect } from "bun:test";
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { HOME_BACKUP_FAILPOINTS } from "#base/failpoint.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { HomeBackup, HomeBackups } from "#schema/workspaces/home-backup.ts";
+import type { Snapshots } from "#schema/workspaces/snapshot.ts";
+import { describeTree, makeOddTree } from "#test/support/odd-tree.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { ServerPlace } from "./server.ts";
+import { enter } from "./server-world.ts";
+
+const test = testOfOne("localOfProcess");
+
+const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
+
+test("[HB-9] killed at each named place, a server ends afterwards what it had begun with home backups, and leaves nothing over", async () => {
+  await using place = await ServerPlace.make();
+  using depot = tempDirectory();
+  const settings = { SLIPWAY_HOME_BACKUP_DIR: depot.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
+  let server = await place.start({ env: settings });
+  const { admin } = await enter(place);
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
+  await awaitBuild(admin, id);
+  await createBuild(admin, id, "stop");
+  await awaitBuild(admin, id);
+  const home = join(place.directory, "workspaces", id, "home");
+  makeOddTree(home, 1_000_000);
+  const at = `/api/v2/workspaces/${id}/home-backups`;
+  const snapshots = async () => (await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots;
+  const settled = (): Promise<HomeBackup[]> =>
+    until(
+      async () => {
+        const { backups } = await admin.get<HomeBackups>(at);
+        const isQuiet = (await snapshots()).every(({ status, reason }) => status === "ready" && reason !== "backup");
+        return isQuiet && backups.length === 1 && backups.every(({ status }) => status === "ready") && backups;
+      },
+      { what: "one backup", patience: 40_000 },
+    );
+  await admin.post(at, {});
+  await settled();
+  for (const point of HOME_BACKUP_FAILPOINTS) {
+    await place.stop();
+    server = await place.start({ env: { ...settings, SLIPWAY_FAILPOINT: point } });
+    writeFileSync(join(home, "kept"), point);
+    const [newest] = (await admin.get<HomeBackups>(at)).backups;
+    const path = point === "home_backup_fetched" ? (`${at}/${newest?.id}/fetch` as const) : at;
+    await admin.post(path, {}).catch(() => {});
+    expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
+    await place.start({ env: settings });
+    // The one of before, of the same day, is removed for it.
+    const all = await settled();
+    expect({ point, isNew: all[0]?.id !== newest?.id }).toEqual({ point, isNew: point !== "home_backup_fetched" });
+    const names = readdirSync(depot.path, { recursive: true, encoding: "utf8" });
+    expect({ point, listed: readdirSync(join(depot.path, id, "backups")).sort() }).toEqual({
+      point,
+      listed: all.map((one) => one.id).sort(),
+    });
+    expect({ point, left: names.filter((name) => name.includes("part")) }).toEqual({ point, left: [] });
+    expect(readdirSync(join(place.directory, "workspaces", id)).filter((name) => name.includes("draft"))).toEqual([]);
+  }
+  // What was fetched over a kill is what was backed up.
+  const [fetched] = await snapshots();
+  const wanted = describeTree(home);
+  expect(wanted.length).toBeGreaterThan(10);
+  rmSync(join(home, "project"), { recursive: true });
+  await admin.post<Build>(`/api/v2/workspaces/${id}/snapshots/${fetched?.id}/restore`, {});
+  await awaitBuild(admin, id);
+  // Written after the backup was made.
+  const isOther = (line: string): boolean => !line.startsWith('["kept"');
+  expect(describeTree(home).filter(isOther)).toEqual(wanted.filter(isOther));
+  await place.stop();
+}, 120_000);

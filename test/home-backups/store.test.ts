@@ -1,0 +1,266 @@
+// The store of home backups alone: genuine restic, a genuine S3 server, real files.
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { chooseOutdated } from "#actors/home-backups/retention.ts";
+import { systemClock } from "#base/clock.ts";
+import { loadConfig } from "#base/config.ts";
+import { uuid } from "#base/ids.ts";
+import { extract } from "#src/home-backups/extract.ts";
+import { HomeBackupStore, type Manifest } from "#src/home-backups/store.ts";
+import { ACCESS_KEY, BUCKET, REGION, SECRET_KEY, startObjectStore } from "#test/support/cluster/object-store.ts";
+import { type Need, needs, testNeeding } from "#test/support/needs.ts";
+import { describeTree, makeOddTree } from "#test/support/odd-tree.ts";
+import { startS3Server } from "#test/support/s3-server.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+const KEY = "11111111-2222-4333-8444-555555555555";
+const OTHER_KEY = "99999999-2222-4333-8444-555555555555";
+const signal = new AbortController().signal;
+const WORKSPACE = uuid();
+
+const open = (settings: Record<string, string>, recovery_key = KEY): HomeBackupStore => {
+  const env = { SLIPWAY_BACKUP_RATE_MB: "0", ...settings };
+  const { config } = loadConfig({ argv: [], env, readFile: () => "" });
+  const store = HomeBackupStore.open({ config, clock: systemClock, path: Bun.env.PATH, recovery_key });
+  if (!store) throw new Error("no place is set");
+  return store;
+};
+
+async function* pack(folder: string): AsyncGenerator<Uint8Array> {
+  const child = Bun.spawn(["tar", "--sparse", "-C", folder, "-cf", "-", "."], { stdout: "pipe" });
+  yield* child.stdout as AsyncIterable<Uint8Array>;
+}
+
+async function* failing(folder: string): AsyncGenerator<Uint8Array> {
+  yield* pack(folder);
+  throw new Error("the disk has failed");
+}
+
+const write = (
+  store: HomeBackupStore,
+  stream: AsyncIterable<Uint8Array>,
+  base?: string,
+  more: object = {},
+): Promise<Manifest> =>
+  store.write(
+    {
+      id: uuid(),
+      workspace_id: WORKSPACE,
+      workspace_name: "dev",
+      owner_name: "ada",
+      provisioner: "local",
+      volumes: [],
+      created_at: Date.now(),
+      stream,
+      ...more,
+    },
+    base,
+    signal,
+  );
+
+/** All files below a folder with what is in them. */
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, withFileTypes: true }).flatMap((one) =>
+    one.isFile() ? [join(one.parentPath, one.name)] : [],
+  );
+
+const drill = async (settings: Record<string, string>, place: string): Promise<void> => {
+  using home = tempDirectory();
+  using second = tempDirectory();
+  makeOddTree(home.path);
+  const store = open(settings);
+  const first = await write(store, pack(home.path));
+  writeFileSync(join(home.path, "later"), "more");
+  const next = await write(store, pack(home.path), first.id);
+  expect(first.bytes).toBeGreaterThan(3_000_000);
+  expect(next.added_bytes).toBeLessThan(first.added_bytes + 1_500_000);
+
+  const elsewhere = open(settings);
+  const [newest, older] = await elsewhere.list();
+  expect([newest?.id, older?.id]).toEqual([next.id, first.id]);
+  if (!newest) throw new Error("nothing is listed");
+  const to = join(second.path, "restored");
+  await extract(elsewhere.read(newest, signal), to);
+  expect(describeTree(to)).toEqual(describeTree(home.path));
+  expect(statSync(join(to, "sparse")).blocks).toBeLessThan(1_000);
+
+  // Neither contents nor names are readable where they are kept.
+  for (const file of filesIn(place)) {
+    const text = readFileSync(file).toString("latin1");
+    expect(text.includes("#!/bin/sh")).toBe(false);
+    expect(text.includes("dangling")).toBe(false);
+  }
+
+  await store.remove(WORKSPACE, [first.id], signal);
+  await store.verify(WORKSPACE, next.id, signal);
+  await expect(store.verify(WORKSPACE, first.id, signal)).rejects.toThrow("The backup is missing");
+
+  await expect(open(settings, OTHER_KEY).list()).rejects.toThrow("another recovery key");
+  await expect(open(settings, OTHER_KEY).remove(WORKSPACE, [uuid()], signal)).rejects.toThrow("another recovery key");
+  await store.verify(WORKSPACE, next.id, signal);
+
+  await store.remove(WORKSPACE, [next.id], signal);
+  expect(filesIn(place)).toEqual([]);
+};
+
+const WAYS: readonly { readonly engine: string; readonly needed: readonly Need[] }[] = [
+  { engine: "restic", needed: [needs.restic] },
+  { engine: "archive", needed: [] },
+];
+
+for (const { engine, needed } of WAYS) {
+  const settings = { SLIPWAY_HOME_BACKUP_ENGINE: engine };
+  testNeeding(
+    [...needed, needs.versitygw],
+    `[HB-1][HB-2][HB-3][HB-7] a backup made by ${engine} is restored from S3 on a second machine with equal checksums`,
+    async () => {
+      await using server = await startS3Server();
+      await drill({ ...server.settings, ...settings }, server.folder);
+    },
+  );
+
+  testNeeding(
+    needed,
+    `[HB-4][HB-5] a backup by ${engine} that ends early is no backup; one that was altered is found, and nothing of it is restored`,
+    async () => {
+      using place = tempDirectory();
+      using home = tempDirectory();
+      makeOddTree(home.path);
+      const store = open({ SLIPWAY_HOME_BACKUP_DIR: place.path, ...settings });
+      await expect(write(store, failing(home.path))).rejects.toThrow("the disk has failed");
+      expect(await store.list()).toEqual([]);
+      const made = await write(store, pack(home.path));
+      const largest = filesIn(place.path).toSorted((a, b) => statSync(b).size - statSync(a).size)[0] ?? "";
+      const altered = readFileSync(largest);
+      altered.writeUInt8(altered.readUInt8(1_000) ^ 1, 1_000);
+      rmSync(largest);
+      // restic waits a quarter of an hour for what is missing.
+      const damages = engine === "restic" ? [altered] : [undefined, altered];
+      for (const damage of damages) {
+        if (damage) writeFileSync(largest, damage, { mode: 0o600 });
+        const error = await store.verify(WORKSPACE, made.id, signal).catch((one: unknown) => one);
+        expect(error).toMatchObject({ name: "HomeBackupError", isDamage: true });
+      }
+      const to = join(home.path, "restored");
+      await expect(extract(store.read(made, signal), to)).rejects.toThrow();
+      expect(existsSync(to) || existsSync(`${to}.part`)).toBe(false);
+    },
+  );
+}
+
+test("[HB-1][HB-2][HB-3][HB-7] a backup without restic is restored from a folder", async () => {
+  using place = tempDirectory();
+  await drill({ SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" }, place.path);
+});
+
+test("[HB-2][HB-4] an unchanged home adds next to nothing, one inserted byte little, and a damaged backup is not built on", async () => {
+  using place = tempDirectory();
+  using home = tempDirectory();
+  const parts = Array.from({ length: 256 }, () => crypto.getRandomValues(new Uint8Array(65_536)));
+  writeFileSync(join(home.path, "data"), Buffer.concat(parts));
+  const store = open({ SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
+  const first = await write(store, pack(home.path));
+  expect(first.bytes).toBeGreaterThan(16_000_000);
+  const same = await write(store, pack(home.path), first.id);
+  expect(same.added_bytes).toBe(0);
+  writeFileSync(join(home.path, "data"), Buffer.concat([Buffer.from("x"), ...parts]));
+  const shifted = await write(store, pack(home.path), same.id);
+  expect(shifted.added_bytes).toBeLessThan(first.added_bytes / 2);
+  const whole = await write(store, pack(home.path));
+  expect(whole.added_bytes).toBeGreaterThan(first.added_bytes / 2);
+});
+
+test("[HB-6] a bucket that refuses or is slow is said in words with its settings, and a passing error is tried again", async () => {
+  await using server = startObjectStore();
+  using home = tempDirectory();
+  makeOddTree(home.path);
+  const store = open({
+    SLIPWAY_HOME_BACKUP_ENGINE: "archive",
+    SLIPWAY_HOME_BACKUP_S3_ENDPOINT: server.url,
+    SLIPWAY_HOME_BACKUP_S3_BUCKET: BUCKET,
+    SLIPWAY_HOME_BACKUP_S3_REGION: REGION,
+    SLIPWAY_HOME_BACKUP_S3_ACCESS_KEY: ACCESS_KEY,
+    SLIPWAY_HOME_BACKUP_S3_SECRET_KEY: SECRET_KEY,
+  });
+  server.play(() => server.refused(403, "InvalidAccessKeyId"));
+  await expect(write(store, pack(home.path))).rejects.toThrow("home_backup_s3_access_key is not known there");
+  server.play(() => server.refused(503, "SlowDown"));
+  await expect(write(store, pack(home.path))).rejects.toThrow("cannot be used");
+  expect([...server.objects.keys()]).toEqual([]);
+  let failures = 0;
+  server.play((request) => (request.method !== "PUT" || failures++ > 2 ? undefined : server.refused(503, "SlowDown")));
+  const made = await write(store, pack(home.path));
+  await store.verify(WORKSPACE, made.id, signal);
+});
+
+testNeeding(
+  [needs.root],
+  "[HB-5][HB-6] a folder without space is said in words, and what was stored of it is no backup",
+  async () => {
+    using parent = tempDirectory();
+    using home = tempDirectory();
+    makeOddTree(home.path, 1_000_000);
+    writeFileSync(join(home.path, "random"), crypto.getRandomValues(new Uint8Array(65_536)).toBase64());
+    const place = join(parent.path, "small");
+    mkdirSync(place);
+    if (Bun.spawnSync(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", place]).exitCode !== 0) return;
+    try {
+      const store = open({ SLIPWAY_HOME_BACKUP_DIR: place, SLIPWAY_HOME_BACKUP_ENGINE: "archive" });
+      await expect(write(store, pack(home.path))).rejects.toThrow("there is no space left");
+      expect(await store.list()).toEqual([]);
+    } finally {
+      Bun.spawnSync(["umount", place]);
+    }
+  },
+);
+
+test("[HB-8] settings that contradict each other are refused, and a program that is not restic", async () => {
+  const refused = (env: Record<string, string>): string => {
+    try {
+      loadConfig({ argv: [], env, readFile: () => "" });
+      return "";
+    } catch (error) {
+      return (error as Error).message;
+    }
+  };
+  const bucket = {
+    SLIPWAY_HOME_BACKUP_S3_BUCKET: "homes",
+    SLIPWAY_HOME_BACKUP_S3_ACCESS_KEY: "a",
+    SLIPWAY_HOME_BACKUP_S3_SECRET_KEY: "b",
+  };
+  expect(refused(bucket)).toBe("");
+  expect(refused({ SLIPWAY_HOME_BACKUP_INTERVAL: "1d" })).toContain("home_backup_dir or home_backup_s3_bucket");
+  expect(refused({ ...bucket, SLIPWAY_HOME_BACKUP_DIR: "/b" })).toContain("name one");
+  expect(refused({ SLIPWAY_HOME_BACKUP_S3_BUCKET: "homes" })).toContain("need all of");
+  expect(refused({ SLIPWAY_HOME_BACKUP_RECOVERY_KEY: "short" })).toContain("32 hexadecimal digits");
+  expect(refused({ SLIPWAY_HOME_BACKUP_ENGINE: "archive", SLIPWAY_HOME_BACKUP_RESTIC: "/r" })).toContain(
+    "does not use restic",
+  );
+  using place = tempDirectory();
+  const settings = { SLIPWAY_HOME_BACKUP_DIR: place.path, SLIPWAY_HOME_BACKUP_ENGINE: "restic" };
+  await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/no/restic" }).engine()).rejects.toThrow(
+    "not installed",
+  );
+  await expect(open({ ...settings, SLIPWAY_HOME_BACKUP_RESTIC: "/bin/true" }).engine()).rejects.toThrow("does not say");
+});
+
+const DAY = 86_400_000;
+
+test("[HB-7] the newest of so many days and weeks are kept, and the newest that is whole", () => {
+  const now = Date.UTC(2026, 0, 31, 12);
+  const backups = Array.from({ length: 60 }, (_, at) => ({
+    id: `${at}`,
+    created_at: now - (at * DAY) / 2,
+    isDamaged: false,
+  }));
+  const gone = new Set(chooseOutdated(backups, { daily: 3, weekly: 2 }));
+  // Saturday: noon of three days, and the last one of the Sunday before.
+  expect(
+    backups.filter(({ id }) => !gone.has(id)).map(({ created_at }) => new Date(created_at).toISOString().slice(0, 13)),
+  ).toEqual(["2026-01-31T12", "2026-01-30T12", "2026-01-29T12", "2026-01-25T12"]);
+  const damaged = backups.map((one, at) => ({ ...one, isDamaged: at < 3 }));
+  const left = damaged.filter(({ id }) => !new Set(chooseOutdated(damaged, { daily: 1, weekly: 0 })).has(id));
+  expect(left.map(({ id }) => id)).toEqual(["0", "1", "2", "3"]);
+  expect(chooseOutdated([{ id: "only", created_at: 0, isDamaged: true }], { daily: 1, weekly: 0 })).toEqual([]);
+});
