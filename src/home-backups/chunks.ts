@@ -2,14 +2,16 @@
 // that the next backup stores these alone.
 
 export const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
-const MIN_CHUNK_BYTES = 256 * 1024;
+const MIN_CHUNK_BYTES = 512 * 1024;
+/** As many bytes as the hash remembers, one for each of its bits. */
+const WINDOW_BYTES = 32;
 /** A cut where this many of the upper bits are zero: about each MiB. */
 const SHIFT = 32 - 20;
 
 /** `gear` has 256 numbers by chance, the same for all backups that are to share chunks. */
 export async function* cut(
   stream: AsyncIterable<Uint8Array>,
-  gear: Uint32Array,
+  gear: Int32Array,
 ): AsyncGenerator<Uint8Array<ArrayBuffer>> {
   const buffer = new Uint8Array(MAX_CHUNK_BYTES);
   let length = 0;
@@ -18,7 +20,8 @@ export async function* cut(
     for (let from = 0; from < bytes.length; ) {
       const end = Math.min(bytes.length, from + MAX_CHUNK_BYTES - length);
       const earliest = from + MIN_CHUNK_BYTES - length;
-      let at = from;
+      // Nothing is cut before that: what the hash would forget again need not be looked at.
+      let at = Math.max(from, Math.min(end, earliest - WINDOW_BYTES));
       let isCut = false;
       while (at < end && !isCut) {
         hash = ((hash << 1) + (gear[bytes[at] as number] as number)) | 0;

@@ -17,7 +17,7 @@ export type Keys = {
   /** What restic encrypts with. */
   readonly password: string;
   /** Where chunks are cut: unknown to anyone who only sees their sizes. */
-  readonly gear: Uint32Array;
+  readonly gear: Int32Array;
   /** Names bytes so that the same have the same name, which tells nothing of them. */
   name(bytes: Uint8Array<ArrayBuffer>): Promise<string>;
   /** Compresses and encrypts; opens only for the same `place`. */
@@ -39,7 +39,7 @@ export const deriveKeys = async (recovery_key: string): Promise<Keys> => {
   });
   return {
     password: recovery_key,
-    gear: new Uint32Array(derive("cut", 1024)),
+    gear: new Int32Array(derive("cut", 1024)),
     name: async (bytes) => Buffer.from(await crypto.subtle.sign("HMAC", mac, bytes)).toString("hex"),
     seal: async (bytes, place) => {
       const nonce = newNonce();
