@@ -6,6 +6,7 @@ import { deploymentId } from "#db/settings.ts";
 import { named } from "#schema/named.ts";
 import { makeVapidKeys } from "#src/notify/push.ts";
 import type { ApiContext } from "./context.ts";
+import { operation } from "./http/operation.ts";
 import { routes } from "./http/routes.ts";
 
 const BuildInfo = named(
@@ -45,6 +46,12 @@ export const buildinfo = (ctx: ApiContext) =>
     }),
     {
       response: { 200: BuildInfo },
-      detail: { tags: ["General"], operationId: "getBuildInfo", summary: "Build information", security: [] },
+      detail: operation({
+        tags: ["General"],
+        operationId: "getBuildInfo",
+        access: "anyone",
+        summary: "Build information",
+        security: [],
+      }),
     },
   );

@@ -37,6 +37,7 @@ export const files = (ctx: ApiContext) =>
           reads: "stream",
           rate: "upload",
           accepts: [...ARCHIVE_TYPES],
+          access: "admins",
           scope: "file:create",
         }),
       },

@@ -21,6 +21,7 @@ export const health = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "checkHealth",
+        access: "anyone",
         summary: "Alive",
         description: "200 while the process is running.",
         security: [],
@@ -42,6 +43,7 @@ export const health = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "checkReadiness",
+          access: "anyone",
           summary: "Ready",
           description:
             "503 while the server starts or stops, while its disk is full or its database damaged, and while a node of a cluster serves no requests. A spare is ready when the active node is, to which it passes everything on.",

@@ -9,5 +9,5 @@ test("[RO-3] src/api/ACCESS.md is what the tables print; `bun run access` writes
 test("[RO-3] the page of operations has the scope and the answers of each call", () => {
   const lines = operationDocs(new Map([["GET /api/v2/users/{user}", "user:read"]])).split("\n");
   const row = lines.find((line) => line.startsWith("| `GET /api/v2/users/{user}` |"));
-  expect(row).toBe("| `GET /api/v2/users/{user}` | user:read | 401 | 401 | 401 | 404 | 404 | 200 | 200 |");
+  expect(row).toBe("| `GET /api/v2/users/{user}` | owner | user:read | 401 | 401 | 401 | 404 | 404 | 200 | 200 |");
 });

@@ -8,7 +8,7 @@ import { scopeWords } from "#src/api/http/scope-gate.ts";
 import { startTestServer } from "#test/support/server.ts";
 import { ACTIONS, EVERYBODY, type Name } from "./access-table.ts";
 import { declaredScopes } from "./declared-scopes.ts";
-import { TABLE } from "./edge/matrix-table.ts";
+import { NAMES, rowOf } from "./edge/matrix-call.ts";
 import { CALLERS } from "./edge/matrix-world.ts";
 
 const ROOT = join(import.meta.dir, "../..");
@@ -55,10 +55,15 @@ const scopeOf = (scopes: Scopes, name: string, is: string): string => {
 /** Status by caller: what each gets from each operation. */
 const operations = (scopes: Scopes): string =>
   table(
-    ["", "scope of a key", ...CALLERS],
-    Object.entries(TABLE).map(([name, row]) => {
-      const { is, why } = typeof row === "string" ? { is: row, why: undefined } : row;
-      return [`\`${name}\`${why === undefined ? "" : `<br>${why}`}`, scopeOf(scopes, name, is), ...is.split(" ")];
+    ["", "access", "scope of a key", ...CALLERS],
+    NAMES.map((name) => {
+      const { is, why, access = "" } = rowOf(name);
+      return [
+        `\`${name}\`${why === undefined ? "" : `<br>${why}`}`,
+        access,
+        scopeOf(scopes, name, is),
+        ...is.split(" "),
+      ];
     }),
   );
 
@@ -81,8 +86,8 @@ ${actions()}
 export const operationDocs = (scopes: Scopes): string => `# What each operation answers to whom
 
 *stranger* has no token, a wrong, an expired or a revoked one; *agent* is the one of ada's workspace; *foreigner* belongs to another
-organization; *colleague* to ada's; *ada* is whose thing it is; *admin* has the role owner. The *scope* is what a token with scopes needs
-for it: *any* is every one but \`application_connect\`, *all* a key for everything.
+organization; *colleague* to ada's; *ada* is whose thing it is; *admin* has the role owner. The *access* is what its
+route declares (src/api/http/operation.ts), the *scope* what a token with scopes needs for it: *any* is every one but \`application_connect\`, *all* a key for everything.
 
 ${operations(scopes)}
 `;

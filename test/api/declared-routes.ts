@@ -1,6 +1,8 @@
 // The routes of the server as they are declared, without a server that listens. Used by what is printed and tested from declarations.
 import { loadConfig } from "#base/config.ts";
 import { createApp } from "#src/api/app.ts";
+import { listSchemas } from "#src/api/http/answers/answer-validators.ts";
+import { type Access, declaredBy } from "#src/api/http/operation.ts";
 import { openContext } from "#src/context/open.ts";
 import { tempDirectory } from "#test/support/server.ts";
 
@@ -15,3 +17,20 @@ export const readRoutes = async (): Promise<readonly DeclaredRoute[]> => {
   await using context = await openContext({ config });
   return createApp(context).routes;
 };
+
+export type DeclaredAccess = { readonly access: Access; readonly success: number };
+
+/** Returns who may call each operation, and the status of its success, by its name in the OpenAPI document. */
+export const declaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<string, DeclaredAccess> =>
+  new Map(
+    routes.flatMap(({ method, path, hooks }) => {
+      const { access } = declaredBy(hooks);
+      // The same routes stand below /api/experimental, too; the document shows them once.
+      if (access === undefined || path.startsWith("/api/experimental/")) return [];
+      const successes = Object.keys(listSchemas(hooks))
+        .map(Number)
+        .filter((status) => status >= 200 && status < 300);
+      const success = successes.length === 0 ? 200 : Math.min(...successes);
+      return [[`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`, { access, success }] as const];
+    }),
+  );

@@ -32,6 +32,7 @@ export const backups = (ctx: ApiContext) =>
           operationId: "listBackups",
           summary: "List backups",
           description: "Lists the backups in the folder of the setting backup_dir.",
+          access: "admins",
           scope: "all",
         }),
       },
@@ -50,6 +51,7 @@ export const backups = (ctx: ApiContext) =>
           operationId: "createBackup",
           summary: "Make a backup",
           description: "Starts a backup; `work` and the stream report its progress. One at a time.",
+          access: "admins",
           scope: "all",
         }),
       },
@@ -70,6 +72,7 @@ export const backups = (ctx: ApiContext) =>
           summary: "Check a backup",
           description:
             "Starts to verify the backup by reading all of it, as a restore would. Needs free disk space of the size of the backup.",
+          access: "admins",
           scope: "all",
         }),
       },
@@ -120,6 +123,7 @@ export const backups = (ctx: ApiContext) =>
           description:
             "A WebSocket of text messages, each with the whole list: immediately, and after each step of the current work.",
           sends: Backups,
+          access: "admins",
           scope: "all",
         }),
       },

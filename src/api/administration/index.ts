@@ -30,6 +30,7 @@ export const administration = (ctx: ApiContext) =>
           operationId: "listLinkedAccounts",
           summary: "List users with linked external accounts",
           description: "Tokens are never returned.",
+          access: "admins",
           scope: "all",
         }),
       },

@@ -73,6 +73,7 @@ export const serverLog = (ctx: ApiContext) =>
           summary: "Get the server log",
           description:
             "The last 2,000 lines of this process, kept in memory. Values that look like secrets or email addresses are redacted.",
+          access: "admins",
           scope: "all",
         }),
       },
@@ -111,6 +112,7 @@ export const serverLog = (ctx: ApiContext) =>
           summary: "Follow the server log",
           description: "A WebSocket of text messages, each a list of lines: the existing lines first, then new ones.",
           sends: t.Array(ServerLogLine),
+          access: "admins",
           scope: "all",
         }),
       },

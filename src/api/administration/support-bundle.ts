@@ -31,6 +31,7 @@ export const supportBundles = (ctx: ApiContext) =>
           description:
             "Contains version, machine, settings, health, metrics and the last 2000 log lines, without secrets, as a tar. `slipway support-bundle --url` downloads it.",
           answers: [TAR],
+          access: "admins",
           scope: "all",
         }),
       },

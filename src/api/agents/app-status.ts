@@ -28,6 +28,7 @@ export const agentAppStatus = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Agents"],
           operationId: "reportAppStatus",
+          access: "agent",
           summary: "Report the status of an app",
           description:
             "Statuses appear newest first in the app's `statuses`, and the workspace's newest as `latest_app_status`. The newest 50 of each app are kept.",

@@ -48,6 +48,7 @@ export const agentContainers = (ctx: ApiContext) =>
           summary: "List containers",
           description:
             "Containers of the workspace's container engine, and the devcontainers found in the agent's folder; devcontainers and warnings are not filtered. Empty if the workspace has no engine. 400 when the agent is not connected; the message gives its state.",
+          access: "owner",
           scope: "workspace:read",
           placement: "agent",
         }),
@@ -77,6 +78,7 @@ export const agentContainers = (ctx: ApiContext) =>
           description:
             "A WebSocket of text messages, each a complete container list: one immediately, then one after each change (checked every 10 s). Closes with 1011 and the reason when the agent disconnects.",
           sends: ContainerListing,
+          access: "owner",
           scope: "workspace:read",
           placement: "agent",
         }),

@@ -36,6 +36,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
           summary: "Recreate a devcontainer",
           description:
             "Starts to recreate its container; the list shows the progress (`starting`, then `running` or `error`). 409 while another operation is in progress, 403 if the template created it.",
+          access: "owner",
           scope: "workspace:ssh",
           placement: "agent",
         }),
@@ -58,6 +59,7 @@ export const agentDevcontainers = (ctx: ApiContext) =>
           summary: "Delete a devcontainer",
           description:
             "Stops and removes its container. It is not listed again until its file changes or its container is recreated. 409 while another operation is in progress.",
+          access: "owner",
           scope: "workspace:ssh",
           placement: "agent",
         }),

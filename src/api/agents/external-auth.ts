@@ -53,6 +53,7 @@ export const agentExternalAuth = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Agents"],
           operationId: "getAgentExternalAuth",
+          access: "agent",
           summary: "Get the owner's token at a provider",
           description:
             "The token is renewed when it is about to expire. If no account is linked, only `url` is set: the page where the owner can link one. `match` and `id` can both be given if they name the same provider.",

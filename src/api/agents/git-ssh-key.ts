@@ -41,6 +41,7 @@ export const agentGitSshKey = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Agents"],
           operationId: "getAgentGitSshKey",
+          access: "agent",
           summary: "Get the owner's git key pair",
           description: "Ed25519, created on first use. All workspaces of the owner share it.",
           placement: "token",
@@ -69,6 +70,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
           operationId: "getGitSshKey",
           summary: "Get a user's public git key",
           description: "Add it to your git server so that your workspaces can reach it.",
+          access: "owner",
           scope: "user:read_personal",
         }),
       },
@@ -88,6 +90,7 @@ export const userGitSshKey = (ctx: ApiContext) => {
           summary: "Regenerate the git key pair",
           description: "The previous key pair is deleted.",
           audit: target.writes(target.gitSshKey),
+          access: "owner",
           scope: "user:update_personal",
         }),
       },

@@ -18,6 +18,7 @@ const documented = (cloud: string, example: Record<string, string>) => ({
   response: { 200: AgentSession, ...fails(400, 401, 404, 409, 415, 503) },
   detail: operation({
     reads: "public",
+    access: "credentials",
     tags: ["Agent daemon"],
     operationId: `signInAgentBy${cloud
       .split("-")

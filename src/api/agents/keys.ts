@@ -36,6 +36,7 @@ export const agentKeys = (ctx: ApiContext) =>
           summary: "Create a key for one workspace",
           description:
             "For a program that opens the workspace, such as an editor. The key can read, use, start and stop only this workspace. It expires after 8 hours, or with the session or token that created it.",
+          access: "owner",
           scope: "all",
           placement: "agent",
         }),
@@ -57,6 +58,7 @@ export const agentKeys = (ctx: ApiContext) =>
           summary: "Create the link of an external app",
           description:
             "Adds a key for this workspace to the app's link. For the workspace's owner, apps that the template declares, and the schemes in `external_app_schemes`. Ask for confirmation first: the link's target gets the key.",
+          access: "owner_only",
           scope: "all",
           placement: "agent",
         }),

@@ -46,6 +46,7 @@ export const agentLogs = (ctx: ApiContext) => {
             "Ascending by id. Returns at most 50,000 lines or 16 MiB of output; continue with `after`. With `follow=true` this is a WebSocket of text messages, each a JSON array of lines: first what is stored after `after` (possibly `[]`), then new lines as they are committed. It closes with 1000 when the agent is no longer in use, and with 1013 if the reader falls behind; resume with `after`. `format=text` returns plain text with RFC 3339 times.",
           answers: ["application/json", "text/plain"],
           sends: t.Array(AgentLog),
+          access: "owner",
           scope: "workspace:read",
           placement: "agent",
         }),

@@ -41,6 +41,7 @@ export const agentReports = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "createAgentLogSource",
+          access: "agent",
           summary: "Create a log source",
           description: "Each log line names its source. Repeating an id is not an error and changes nothing.",
           example: { id: ANY_ID, display_name: "Startup script", icon: "/emojis/1f4bb.png" },
@@ -66,6 +67,7 @@ export const agentReports = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "addAgentLogs",
+          access: "agent",
           summary: "Add log lines",
           description:
             "A batch is stored completely or not at all, in order, and is on disk when the request returns. 413 once the agent has reached its lifetime limit of output: stop sending. A repeated batch is stored twice unless both requests have the same `Idempotency-Key` and no other batch of the source came in between. A different batch with the same key is 409.",
@@ -94,6 +96,7 @@ export const agentReports = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getAgentGitAuth",
+          access: "agent",
           summary: "Removed",
           deprecated: true,
           placement: "token",

@@ -55,6 +55,7 @@ export const agentMetadata = (ctx: ApiContext) => {
           description:
             "Events `ping` (immediately and every 15 s) and `data`: a list of {description, result}, sent immediately, at most once a second after changes and at least every 5 s. Ends when a newer build replaces the agent.",
           sends: t.Array(AgentMetadata),
+          access: "owner",
           scope: "workspace:read",
           placement: "agent",
         }),
@@ -79,6 +80,7 @@ export const agentMetadata = (ctx: ApiContext) => {
           description:
             'The same data as text messages {"type", "data"}: `data`, `error`. There is no message `ping`: the protocol\'s own pings are enough, and clients take each message for a list. Messages from the client end it.',
           sends: MetadataFrame,
+          access: "owner",
           scope: "workspace:read",
           placement: "agent",
         }),

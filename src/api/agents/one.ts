@@ -31,6 +31,7 @@ export const oneAgent = (ctx: ApiContext) =>
           tags: ["Agents"],
           operationId: "getAgent",
           summary: "Get an agent",
+          access: "owner",
           scope: "workspace:read",
           placement: "agent",
         }),

@@ -32,6 +32,7 @@ export const agentPorts = (ctx: ApiContext) =>
           summary: "List listening ports",
           description:
             "TCP ports on which the workspace user's programs listen, except the ports of the agent's apps, ports below 9 and ports of common services. 400 when the agent is not connected; the message gives its state.",
+          access: "owner",
           scope: "workspace:read",
           placement: "agent",
         }),

@@ -34,6 +34,7 @@ const scriptAt = {
   detail: operation({
     tags,
     operationId: "getInitScript",
+    access: "anyone",
     summary: "Get the agent install script",
     description: "Downloads the program, sets CODER_AGENT_URL and starts it. Reads the token from CODER_AGENT_TOKEN.",
     security: [],
@@ -81,6 +82,7 @@ export const agentProgramFiles = (ctx: ApiContext) => {
         detail: operation({
           tags,
           operationId: "downloadAgentProgram",
+          access: "anyone",
           summary: "Download the agent program",
           description:
             "For linux, linux-musl, darwin and windows on amd64 and arm64, if available on this server. The ETag is the SHA-256; If-None-Match may also name the SHA-1. There is no `.asc` signature; SHA256SUMS has the digests.",

@@ -45,6 +45,7 @@ export const agentReinit = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Agents"],
           operationId: "awaitReinit",
+          access: "agent",
           summary: "Wait until the workspace is claimed",
           description:
             "For agents of prebuilt workspaces. With `Accept: text/event-stream`, an event stream that ends after one event, otherwise JSON when it happens. 409 means that it never will: don't retry.",

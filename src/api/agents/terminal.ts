@@ -97,6 +97,7 @@ export const agentTerminal = (ctx: ApiContext) =>
           summary: "Open a terminal",
           description:
             "A WebSocket. Messages of the client are JSON objects `{data, height, width}`, each member optional, of at most 1 MiB; a client whose input the program does not read waits. The program has the smallest height and width of all clients. Output comes as binary messages of raw bytes. Closes with 1000 when the command ends, 1011 and the reason when the agent is unreachable or disconnects, and 1013 when the reader reads nothing for 20 s while others watch the same terminal (120 s alone): reconnect with the same id. A detached terminal is kept for five minutes.",
+          access: "owner",
           scope: "workspace:ssh",
           placement: "agent",
         }),

@@ -74,6 +74,7 @@ export const agentUpload = (ctx: ApiContext) =>
           operationId: "uploadAgentFile",
           summary: "Upload a file into a workspace",
           description: `The bytes as the body, at most ${AGENT_FILE_LIMIT}, written atomically by the workspace's user. 400 when the agent is not connected; the message gives its state.`,
+          access: "owner",
           scope: "workspace:ssh",
           placement: "agent",
         }),

@@ -39,6 +39,7 @@ export const agents = (ctx: ApiContext) =>
         summary: "List coding agents that can be chosen",
         description:
           "Chats and tasks can be begun with these: send the name as `coding_agent`. `default_agent` is the one that the template names, if it names one.",
+        access: "users",
         scope: "chat:read",
       }),
     })
@@ -50,6 +51,7 @@ export const agents = (ctx: ApiContext) =>
         operationId: "listCodingAgents",
         summary: "List coding agents with their settings",
         description: "For owners of the deployment. Includes the presets, which are disabled at first.",
+        access: "admins",
         scope: "chat_config:read",
       }),
     })
@@ -80,6 +82,7 @@ export const agents = (ctx: ApiContext) =>
             mode: "",
           },
           audit: writesSetting("coding_agents"),
+          access: "admins",
           scope: "chat_config:update",
         }),
       },
@@ -100,6 +103,7 @@ export const agents = (ctx: ApiContext) =>
           summary: "Delete a coding agent",
           description: "A preset gets its original settings back. Chats that are led with the agent can still be read.",
           audit: writesSetting("coding_agents"),
+          access: "admins",
           scope: "chat_config:update",
         }),
       },

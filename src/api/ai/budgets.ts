@@ -26,6 +26,7 @@ export const aiBudgets = (ctx: ApiContext) =>
         summary: "List budgets with what is used",
         description:
           "Those that you manage and those that limit you. Spend limits of people are listed by `usage-limits`.",
+        access: "users",
         scope: "chat:read",
       }),
     })
@@ -41,6 +42,7 @@ export const aiBudgets = (ctx: ApiContext) =>
           "There is one budget for each scope, period and unit: it is created or its amount is replaced. A call must fit into every budget that it counts for.",
         example: { scope: "everyone", period: "month", unit: "usd", amount: 500_000_000 },
         audit: writes(newBudget),
+        access: "admins",
         scope: "chat:update",
       }),
     })
@@ -60,6 +62,7 @@ export const aiBudgets = (ctx: ApiContext) =>
           summary: "Remove a budget",
           description: "Chats that wait for it continue.",
           audit: writes(budget),
+          access: "users",
           scope: "chat:update",
         }),
       },
@@ -86,6 +89,7 @@ export const aiBudgets = (ctx: ApiContext) =>
           description: "Chats that wait for it continue with the same turn. The budget itself stays as it is.",
           example: { amount: 5_000_000 },
           audit: writes(raisedBudget),
+          access: "users",
           scope: "chat:update",
         }),
       },

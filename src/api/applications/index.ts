@@ -25,7 +25,13 @@ export const applications = (ctx: ApiContext) => {
     .get("/host", ({ request }) => ({ host: hosts(request).wildcard }), {
       user: true,
       response: { 200: ApplicationHost, ...fails(401) },
-      detail: operation({ tags, operationId: "getApplicationHost", summary: "Get the host of apps", scope: "any" }),
+      detail: operation({
+        tags,
+        operationId: "getApplicationHost",
+        summary: "Get the host of apps",
+        access: "users",
+        scope: "any",
+      }),
     })
     .post(
       "/reconnecting-pty-signed-token",
@@ -51,6 +57,7 @@ export const applications = (ctx: ApiContext) => {
             url: "wss://example.com/api/v2/workspaceagents/6ba7b810-9dad-41d1-80b4-00c04fd430c8/pty",
             agentID: "6ba7b810-9dad-41d1-80b4-00c04fd430c8",
           },
+          access: "owner",
           scope: "workspace:ssh",
         }),
       },
@@ -93,6 +100,7 @@ export const applications = (ctx: ApiContext) => {
           summary: "Sign in to an app",
           description:
             "Redirects the browser to an app on its own host, with an encrypted API key of the scope `application_connect` in the query. The key works once, for one minute, on that host only. A browser without a session is redirected to the sign-in page first.",
+          access: "users",
           scope: "workspace:application_connect",
         }),
       },

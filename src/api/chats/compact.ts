@@ -46,6 +46,7 @@ export const compactChat = (ctx: ApiContext) =>
           description:
             "Runs a turn in which a model summarizes the history; users still see all messages. `instructions` guide the summary. 409 while the chat is busy, or if there are no new answers since the last summary. If the summary fails, the chat has an error and the history is unchanged.",
           example: { instructions: "Keep the names of files." },
+          access: "owner_only",
           scope: "chat:update",
           placement: "chat",
         }),
@@ -66,6 +67,7 @@ export const compactChat = (ctx: ApiContext) =>
           summary: "Clear the model's context",
           description:
             "The model no longer sees the earlier messages. Users still do, and editing an earlier message restores it for the model. 409 while the chat is busy or has queued messages, or if there is nothing to clear.",
+          access: "owner_only",
           scope: "chat:update",
           placement: "chat",
         }),

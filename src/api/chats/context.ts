@@ -31,6 +31,7 @@ export const chatContext = (ctx: ApiContext) =>
           summary: "Update the pinned workspace context",
           description:
             "A chat keeps the instructions and skills from when it started. This replaces them with the workspace's current ones.",
+          access: "owner_only",
           scope: "chat:update",
           placement: "chat",
         }),

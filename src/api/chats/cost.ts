@@ -30,6 +30,7 @@ export const chatCost = (ctx: ApiContext) =>
         summary: "Get the cost of a chat",
         description:
           "The whole tree of the chat's root, at the prices in force when each call was made: sub-chats, titles, summaries and deleted messages included. For its owner.",
+        access: "owner",
         scope: "chat:read",
         placement: "chat",
       }),
@@ -55,6 +56,7 @@ export const chatCost = (ctx: ApiContext) =>
           operationId: "listUserCosts",
           summary: "List spending by user",
           description: "For administrators; highest first.",
+          access: "admins",
           scope: "chat:read",
         }),
       },
@@ -72,6 +74,7 @@ export const chatCost = (ctx: ApiContext) =>
           operationId: "getCostSummary",
           summary: "Get a user's spending",
           description: "By model, root chat and month. Users see their own; administrators see everyone's.",
+          access: "owner",
           scope: "chat:read",
         }),
       },

@@ -35,6 +35,7 @@ export const chatDebug = (ctx: ApiContext) =>
           summary: "List the recorded runs of a chat",
           description:
             "Newest first, at most 100, without steps. Empty unless the deployment or the owner enabled recording.",
+          access: "owner",
           scope: "chat:read",
           placement: "chat",
         }),
@@ -57,6 +58,7 @@ export const chatDebug = (ctx: ApiContext) =>
           tags,
           operationId: "getChatRun",
           summary: "Get a recorded run with its model calls",
+          access: "owner",
           scope: "chat:read",
           placement: "chat",
         }),

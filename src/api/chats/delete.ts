@@ -40,6 +40,7 @@ export const deleteChat = (ctx: ApiContext) =>
           description:
             "Permanently deletes the chat with its sub-chats, history and files, and disconnects its followers. 409 while it or one of its sub-chats is active: interrupt it first.",
           audit: target.deletes(target.chat),
+          access: "owner",
           scope: "chat:delete",
           placement: "chat",
         }),

@@ -29,6 +29,7 @@ export const chatDiff = (ctx: ApiContext) =>
           summary: "Get the diff of a chat's pull request",
           description:
             "Requested from the git host with the chat owner's linked account. 404 if the chat has not pushed to a host of this deployment; 503 if the host is not responding.",
+          access: "owner",
           scope: "chat:read",
           placement: "chat",
         }),

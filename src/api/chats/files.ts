@@ -65,6 +65,7 @@ export const chatFiles = (ctx: ApiContext) => {
         summary: "Read a file of a chat",
         description: "For the user who uploaded it and users who can see its chat.",
         answers: [...CHAT_FILE_TYPES],
+        access: "owner",
         scope: "chat:read",
       }),
     });

@@ -54,6 +54,7 @@ export const forkChat = (ctx: ApiContext) =>
           description:
             "Creates a chat of the same owner with the history up to a message, its files, labels, model and settings. It stays idle until someone sends a message. Sub-chats, queued messages and shares are not copied.",
           example: {},
+          access: "owner_only",
           scope: "chat:create",
           placement: "chat",
         }),

@@ -46,6 +46,7 @@ export const chatGit = (ctx: ApiContext) =>
             'A WebSocket of JSON text messages: `{"type": "changes", "scanned_at", "repositories"}` with the repositories that changed since the last message (the first has all of them), and `{"type": "error", "message"}`. Repositories are scanned after tool calls of the chat, every 30 s, and when the client sends `{"type": "refresh"}`, at most once a second. A refresh always gets a response. 400 if the workspace cannot be reached; closes with 1011 when its agent disconnects.',
           sends: GitMessage,
           takes: GitRequest,
+          access: "owner",
           scope: "chat:read",
           placement: "chat_workspace",
         }),

@@ -73,6 +73,7 @@ export const chats = (ctx: ApiContext) =>
           operationId: "listChats",
           summary: "List your chats",
           description: "Root chats with their children: pinned chats first, then by last activity.",
+          access: "users",
           scope: "chat:read",
         }),
       },
@@ -119,6 +120,7 @@ export const chats = (ctx: ApiContext) =>
           tags,
           operationId: "listNewestChats",
           summary: "Find the newest chat of each workspace",
+          access: "users",
           scope: "chat:read",
         }),
       },
@@ -138,7 +140,14 @@ export const chats = (ctx: ApiContext) =>
       user: true,
       params: chatPath,
       response: { 200: Chat, ...fails(400, 401, 404) },
-      detail: operation({ tags, operationId: "getChat", summary: "Get a chat", scope: "chat:read", placement: "chat" }),
+      detail: operation({
+        tags,
+        operationId: "getChat",
+        summary: "Get a chat",
+        access: "owner",
+        scope: "chat:read",
+        placement: "chat",
+      }),
     })
     .use(changeChat(ctx))
     .use(chatPermissions(ctx))

@@ -26,6 +26,7 @@ export const localModels = (ctx: ApiContext) =>
           summary: "Find model servers on this machine",
           description:
             "Queries the addresses in the setting local_model_servers (Ollama, LM Studio, vLLM, llama.cpp) in parallel, with a timeout of 1.5 s per request.",
+          access: "admins",
           scope: "chat_config:read",
         }),
       },

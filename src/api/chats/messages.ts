@@ -95,6 +95,7 @@ export const chatMessages = (ctx: ApiContext) =>
           description:
             "While the chat is busy, the message is queued (`busy_behavior` queue, the default) or interrupts the turn (`interrupt`). Only the owner; archived chats answer 409.",
           example: { content: [{ type: "text", text: "In one sentence, please." }] },
+          access: "owner_only",
           scope: "chat:update",
           placement: "chat",
         }),
@@ -136,6 +137,7 @@ export const chatMessages = (ctx: ApiContext) =>
           description:
             "Replaces one of the user's messages: it and all later messages are removed from the history, the queue is cleared, and a new turn starts. With `restore_files`, the workspace's files are restored first, including deleted folders; `warnings` lists files that can't be restored, and 409 means that none can. Commits are kept. File checkpoints are kept for the newest 100 messages of a chat, for 30 days.",
           example: { content: [{ type: "text", text: "In two sentences, please." }] },
+          access: "owner_only",
           scope: "chat:update",
           placement: "chat",
         }),
@@ -171,6 +173,7 @@ export const chatMessages = (ctx: ApiContext) =>
           operationId: "listMessages",
           summary: "List messages",
           description: "Newest first; oldest first with `after_id` alone.",
+          access: "owner",
           scope: "chat:read",
           placement: "chat",
         }),
@@ -199,6 +202,7 @@ export const chatMessages = (ctx: ApiContext) =>
           operationId: "listPrompts",
           summary: "List the user's messages",
           description: "Newest first.",
+          access: "owner",
           scope: "chat:read",
           placement: "chat",
         }),

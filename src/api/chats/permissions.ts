@@ -38,6 +38,7 @@ export const chatPermissions = (ctx: ApiContext) =>
           summary: "List calls waiting for approval",
           description:
             "Shows edits and new files as diffs against the current files, and commands with their parts and folder. Empty if no call is waiting.",
+          access: "owner_only",
           scope: "chat:read",
           placement: "chat",
         }),
@@ -66,6 +67,7 @@ export const chatPermissions = (ctx: ApiContext) =>
           description:
             "Every call that `action_required` of the kind `permission` names, exactly once. Allowed calls run; denied calls return an error to the model. 409 if no call is waiting.",
           example: { answers: [{ tool_call_id: "call_1", decision: "allow", scope: "once" }] },
+          access: "owner_only",
           scope: "chat:update",
           placement: "chat",
         }),
@@ -93,6 +95,7 @@ export const userPermissions = (ctx: ApiContext) =>
           tags,
           operationId: "getUserPermissions",
           summary: "Get the permissions of your new chats",
+          access: "users",
           scope: "chat_config:read",
         }),
       },
@@ -123,6 +126,7 @@ export const userPermissions = (ctx: ApiContext) =>
           summary: "Get the permissions a new chat would have",
           description:
             "For a chat of the client type `ui` in that workspace, or in none. In a workspace on the server's own machine it asks before changes, unless you have set permissions for your new chats.",
+          access: "users",
           scope: "chat_config:read",
         }),
       },
@@ -147,6 +151,7 @@ export const userPermissions = (ctx: ApiContext) =>
             permissions: { default: "allow", rules: [{ tool: "execute", command: "rm", action: "ask" }] },
           },
           audit: setting.writesOwnSetting("permissions"),
+          access: "users",
           scope: "chat_config:update",
         }),
       },

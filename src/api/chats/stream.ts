@@ -88,6 +88,7 @@ export const chatStream = (ctx: ApiContext) =>
           description:
             "Each text frame is a JSON array of at most 256 events: first the snapshot (messages, queue_update, status, error, action_required, retry, preview_reset, message_part), then every change in the same order. A message from the client closes the connection. With `Accept: text/event-stream`, the same arrays are sent as `data` events.",
           sends: t.Array(ChatEvent),
+          access: "owner",
           scope: "chat:read",
           placement: "chat",
         }),

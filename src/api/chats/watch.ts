@@ -37,6 +37,7 @@ export const chatWatch = (ctx: ApiContext) =>
           description:
             'Text messages {"kind", "chat", "tool_calls", "action_kind"}: created, deleted, status_change, title_change, action_required and others. There is no snapshot. A message from the client closes the connection.',
           sends: WatchEvent,
+          access: "users",
           scope: "chat:read",
           placement: "owner",
         }),

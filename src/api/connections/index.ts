@@ -53,6 +53,7 @@ export const connections = (ctx: ApiContext) =>
           summary: "List workspace connections",
           description:
             "Newest first: SSH, editors, terminals, apps and ports. A browser's requests to an app count as one connection, which ends after 15 minutes without requests.",
+          access: "admins",
           scope: "audit_log:read",
         }),
       },
@@ -70,6 +71,7 @@ export const connections = (ctx: ApiContext) =>
           tags,
           operationId: "getConnectionRetention",
           summary: "Get the connection log retention",
+          access: "admins",
           scope: "audit_log:read",
         }),
       },
@@ -92,6 +94,7 @@ export const connections = (ctx: ApiContext) =>
             "Days from the start of a connection; 0 keeps entries forever. Older entries are deleted within minutes.",
           audit: target.writes(setting.settingTarget("audit_settings", "connection retention")),
           example: { days: 90 },
+          access: "admins",
           scope: "all",
         }),
       },

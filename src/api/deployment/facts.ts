@@ -54,6 +54,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
         summary: "Check permissions",
         description: "Returns results by the names of the checks. Unknown objects and actions are false.",
         example: { checks: { mine: { object: { resource_type: "workspace", owner_id: "me" }, action: "read" } } },
+        access: "users",
         scope: "any",
       }),
     })
@@ -79,6 +80,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
           operationId: "getEntitlements",
           summary: "List features",
           description: "None requires a license.",
+          access: "users",
           scope: "any",
         }),
       },
@@ -97,20 +99,22 @@ export const deploymentFacts = (ctx: ApiContext) =>
           operationId: "listLicenses",
           summary: "List licences",
           description: "Always empty: no license is needed.",
+          access: "admins",
           scope: "deployment_config:read",
         }),
       },
     )
     .get("/updatecheck", () => ({ current: true, version: VERSION, url: "" }), {
       response: { 200: t.Object({ current: t.Boolean(), version: t.String(), url: t.String() }) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "checkUpdate",
+        access: "anyone",
         summary: "Check for updates",
         description:
           "The server does not contact any update service, so it only knows its own version; `url` is empty.",
         security: [],
-      },
+      }),
     })
     .get(
       "/deployment/config",
@@ -126,6 +130,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
           operationId: "getDeploymentConfig",
           summary: "List the settings in effect",
           description: "Each with the flag, variable or file it comes from. Secret values are never shown.",
+          access: "admins",
           scope: "deployment_config:read",
         }),
       },
@@ -143,6 +148,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
           tags,
           operationId: "getDeploymentStats",
           summary: "Get deployment statistics",
+          access: "admins",
           scope: "deployment_stats:read",
         }),
       },

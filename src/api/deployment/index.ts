@@ -46,7 +46,13 @@ export const deployment = (ctx: ApiContext) =>
     .use(debug(ctx))
     .get("/appearance", () => readAppearance(ctx), {
       response: { 200: Appearance },
-      detail: { tags, operationId: "getAppearance", summary: "Get the appearance", security: [] },
+      detail: operation({
+        tags,
+        operationId: "getAppearance",
+        access: "anyone",
+        summary: "Get the appearance",
+        security: [],
+      }),
     })
     .put("/appearance", ({ caller, body }) => changeAppearance(ctx, caller, body), {
       user: true,
@@ -64,6 +70,7 @@ export const deployment = (ctx: ApiContext) =>
           ],
         },
         audit: target.writes(settingTarget("appearance", "appearance")),
+        access: "admins",
         scope: "deployment_config:update",
       }),
     })
@@ -73,7 +80,13 @@ export const deployment = (ctx: ApiContext) =>
       {
         user: true,
         response: { 200: SshConfig, ...fails(401) },
-        detail: operation({ tags, operationId: "getSshConfig", summary: "Get the ssh configuration", scope: "any" }),
+        detail: operation({
+          tags,
+          operationId: "getSshConfig",
+          summary: "Get the ssh configuration",
+          access: "users",
+          scope: "any",
+        }),
       },
     )
     .get("/experiments", () => [], {
@@ -84,6 +97,7 @@ export const deployment = (ctx: ApiContext) =>
         operationId: "listExperiments",
         summary: "List enabled experiments",
         description: "Always empty.",
+        access: "users",
         scope: "any",
       }),
     })
@@ -95,6 +109,7 @@ export const deployment = (ctx: ApiContext) =>
         operationId: "listAvailableExperiments",
         summary: "List available experiments",
         description: "Always empty.",
+        access: "users",
         scope: "any",
       }),
     })
@@ -121,6 +136,7 @@ export const deployment = (ctx: ApiContext) =>
           operationId: "listRegions",
           summary: "List regions",
           description: "One region: this server.",
+          access: "users",
           scope: "any",
         }),
       },

@@ -37,6 +37,7 @@ export const confirmation = (ctx: ApiContext) =>
           description:
             "With the password, and a code if there is a second factor. This session can then change sign-in settings for 15 minutes.",
           example: { password: "your password" },
+          access: "owner_only",
           scope: "all",
         }),
       },
@@ -62,6 +63,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
           tags: ["Second factors"],
           operationId: "startPasskeyConfirmation",
           summary: "Start confirmation with a passkey",
+          access: "owner_only",
           scope: "all",
         }),
       },
@@ -90,6 +92,7 @@ const passkeyConfirmation = (ctx: ApiContext) =>
             challenge: "from the answer to starting it",
             credential: { id: "AQID", rawId: "AQID", type: "public-key", response: {} },
           },
+          access: "owner_only",
           scope: "all",
         }),
       },

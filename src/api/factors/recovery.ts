@@ -27,6 +27,7 @@ export const recoveryCodes = (ctx: ApiContext) =>
           operationId: "createRecoveryCodes",
           summary: "Regenerate recovery codes",
           description: "Earlier codes become invalid. 403 naming `confirmation`: confirm first who you are.",
+          access: "owner_only",
           scope: "all",
         }),
       },

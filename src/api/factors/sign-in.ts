@@ -106,6 +106,7 @@ export const secondFactorSignIn = (ctx: ApiContext) =>
         reads: "public",
         tags: ["Users"],
         operationId: "completeSignIn",
+        access: "credentials",
         summary: "Complete a sign-in with a second factor",
         description: "For the challenge of a sign-in that was answered 401 with `second_factor`. Also sets the cookie.",
         security: [],

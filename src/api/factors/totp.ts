@@ -35,6 +35,7 @@ export const totp = (ctx: ApiContext) =>
           summary: "Start enrolling an authenticator app",
           description:
             "Has no effect until confirmed with a code. 403 naming `confirmation`: confirm first who you are.",
+          access: "owner_only",
           scope: "all",
         }),
       },
@@ -57,6 +58,7 @@ export const totp = (ctx: ApiContext) =>
           description:
             "Signing in with the password then also requires a code. The first second factor returns recovery codes, once.",
           example: { enrolment: "from the answer to starting it", code: "123456" },
+          access: "owner_only",
           scope: "all",
         }),
       },
@@ -80,6 +82,7 @@ export const totp = (ctx: ApiContext) =>
           summary: "Disable the authenticator app",
           description: "Requires the password and a code. Removing the last factor also deletes the recovery codes.",
           example: { password: "your password", code: "123456" },
+          access: "owner_only",
           scope: "all",
         }),
       },

@@ -39,6 +39,7 @@ export const groups = (ctx: ApiContext) =>
         operationId: "listGroups",
         summary: "List groups",
         description: "Groups of the organizations that the caller can see.",
+        access: "users",
         scope: "group:read",
       }),
     })
@@ -50,7 +51,13 @@ export const groups = (ctx: ApiContext) =>
         user,
         params,
         response: { 200: Group, ...fails(400, 401, 404) },
-        detail: operation({ tags, operationId: "getGroup", summary: "Get a group", scope: "group:read" }),
+        detail: operation({
+          tags,
+          operationId: "getGroup",
+          summary: "Get a group",
+          access: "members",
+          scope: "group:read",
+        }),
       },
     )
     .get(
@@ -68,6 +75,7 @@ export const groups = (ctx: ApiContext) =>
           tags,
           operationId: "listGroupMembers",
           summary: "List the members of a group in pages",
+          access: "members",
           scope: "group:read",
         }),
       },
@@ -90,6 +98,7 @@ export const groups = (ctx: ApiContext) =>
           description: "Omitted fields are unchanged. Membership changes take effect immediately.",
           example: { display_name: "Front end", add_users: ["ada"] },
           audit: target.writes(target.group),
+          access: "organization_admins",
           scope: "group:update",
         }),
       },
@@ -110,6 +119,7 @@ export const groups = (ctx: ApiContext) =>
           summary: "Delete a group",
           description: "Its members lose access to what was shared with it.",
           audit: target.deletes(target.group),
+          access: "organization_admins",
           scope: "group:delete",
         }),
       },

@@ -55,6 +55,7 @@ export const hooks = (ctx: ApiContext) =>
           summary: "List lifecycle hook dispatches",
           description:
             "Newest first. Contents are stored only with the setting `hook_ledger_contents` and deleted with their chat; everything else is deleted after `hook_ledger_days`.",
+          access: "admins",
           scope: "all",
         }),
       },
@@ -78,6 +79,7 @@ const consumer = (ctx: ApiContext) =>
           operationId: "getHookConsumer",
           summary: "Get the lifecycle hook consumer",
           description: "The secret is never returned.",
+          access: "admins",
           scope: "all",
         }),
       },
@@ -96,6 +98,7 @@ const consumer = (ctx: ApiContext) =>
           operationId: "tryHookConsumer",
           summary: "Test the lifecycle hook consumer",
           description: "Sends one signed test event; the response has no effect. 409 if no consumer is configured.",
+          access: "admins",
           scope: "all",
         }),
       },

@@ -7,6 +7,28 @@ import type { ActionScope } from "#schema/users/scopes.ts";
 import type { AuditTarget } from "../audit/targets.ts";
 import type { Way } from "./placement/ways.ts";
 
+/**
+ * Who may, by relation to what the path names; the authorization matrix asks every kind of caller (rule SC-1). Anyone else gets 404 where the
+ * thing is invisible to them, else 403.
+ * - `anyone`: also without a token. `credentials`: the request itself carries the proof, as a sign-in does. `agent`: a workspace's agent.
+ * - `users`: everyone who is signed in. `members`: of the organization.
+ * - `owner`: whose thing it is, and owners of the deployment. `owner_only`: not even those.
+ * - `organization_admins`, `user_admins`, `admins`: who administers the organization, the users, the deployment. `admins_hidden`: others do
+ *   not learn that there is such a thing.
+ */
+export type Access =
+  | "anyone"
+  | "credentials"
+  | "agent"
+  | "users"
+  | "members"
+  | "owner"
+  | "owner_only"
+  | "organization_admins"
+  | "user_admins"
+  | "admins"
+  | "admins_hidden";
+
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /**
@@ -28,6 +50,8 @@ export type Declared = {
   readonly limit?: number;
   /** `public`: a stranger's JSON is read, too, and there must be one. `stream`: the handler reads the body on its own, within the limit. */
   readonly reads?: "public" | "stream";
+  /** Who may. An operation without it has a row of its own in test/api/edge/matrix-table.ts. */
+  readonly access?: Access;
   /** What a key with scopes needs (rule ID-21); every operation for people declares it. */
   readonly scope?: ScopeNeed;
   /** The same where the path says `me` in place of a user, if that is another. */
@@ -59,7 +83,18 @@ export type Declared = {
 export const DECLARED = "x-operation";
 
 const MEMBERS = [
-  ...(["scope", "scopeForSelf", "placement", "example", "limit", "reads", "audit", "rate", "headers"] as const),
+  ...([
+    "access",
+    "scope",
+    "scopeForSelf",
+    "placement",
+    "example",
+    "limit",
+    "reads",
+    "audit",
+    "rate",
+    "headers",
+  ] as const),
   ...(["accepts", "answers", "anywhere", "sends", "takes"] as const),
 ] satisfies readonly (keyof Declared)[];
 const isDeclared = (member: string): boolean => (MEMBERS as readonly string[]).includes(member);

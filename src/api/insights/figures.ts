@@ -41,6 +41,7 @@ export const insightFigures = (ctx: ApiContext) =>
           summary: "Get build insights",
           description:
             "Builds that started workspaces and ended in the range: how many, how many failed, and how long those that worked took, by day or week and by template. For those who may see the insights of every template asked for.",
+          access: "admins",
           scope: "template:view_insights",
         }),
       },
@@ -64,6 +65,7 @@ export const insightFigures = (ctx: ApiContext) =>
           summary: "Get chat insights",
           description:
             "People, root chats, tokens and cost of the model calls in the range, at the prices in force when each was made, by day or week and by model.",
+          access: "admins",
           scope: "template:view_insights",
         }),
       },

@@ -31,6 +31,7 @@ export const invitations = (ctx: ApiContext) =>
         summary: "List pending invitations",
         description:
           "Invitations that the caller can revoke. Expired ones are kept for 30 days so that they can be resent.",
+        access: "admins",
         scope: "user:read",
       }),
     })
@@ -51,6 +52,7 @@ export const invitations = (ctx: ApiContext) =>
           description:
             "Each person gets a link that works once, for 7 days: by email if an SMTP server is configured, otherwise in the response. For owners, user-admins and organization member administrators. Callers can only assign roles that they can grant.",
           example: { people: [{ email: "ada@example.com", name: "Ada Lovelace" }] },
+          access: "admins",
           scope: ["user:create", "organization_member:create"],
         }),
       },
@@ -70,6 +72,7 @@ export const invitations = (ctx: ApiContext) =>
           summary: "Resend an invitation",
           description: "Creates a new link, valid for 7 days. The old link stops working.",
           example: { by: "link" },
+          access: "users",
           scope: ["user:create", "organization_member:create"],
         }),
       },
@@ -89,6 +92,7 @@ export const invitations = (ctx: ApiContext) =>
           operationId: "deleteInvitation",
           summary: "Revoke an invitation",
           description: "Its link no longer works.",
+          access: "users",
           scope: "user:delete",
         }),
       },

@@ -15,7 +15,7 @@ import { fails } from "../http/responses.ts";
 import { closeWhenAccessLost, closeWhenKeyGone, whenAccessLost, whenKeyGone } from "../http/revocation.ts";
 import { CLOSE, type Socket, type SocketHandler } from "../http/socket.ts";
 
-type LogWords = Pick<Declared, "scope" | "placement"> & {
+type LogWords = Pick<Declared, "access" | "scope" | "placement"> & {
   readonly tags: string[];
   readonly operationId: string;
   readonly summary: string;
@@ -24,7 +24,7 @@ type LogWords = Pick<Declared, "scope" | "placement"> & {
 };
 
 /** What the routes of a job's log declare. */
-export const jobLogRoute = ({ tags, operationId, summary, scope, placement, more = "" }: LogWords) => ({
+export const jobLogRoute = ({ tags, operationId, summary, access, scope, placement, more = "" }: LogWords) => ({
   user: true as const,
   query: LogQuery,
   response: { 200: t.Array(JobLog), ...fails(400, 401, 404, 503) },
@@ -35,6 +35,7 @@ export const jobLogRoute = ({ tags, operationId, summary, scope, placement, more
     description: `With \`follow\` a WebSocket: one line per message, closed with 1000 when the job has ended and all lines are sent. With \`Accept: text/event-stream\` as well, each line is a \`data\` event, and an \`end\` event comes after the last line.${more}`,
     answers: ["application/json", "text/plain", "text/event-stream"],
     sends: JobLog,
+    access,
     scope,
     placement,
   }),

@@ -10,6 +10,7 @@ import { LoginRefused } from "#schema/users/second-factor.ts";
 import type { OidcClient } from "#src/authentication/oidc.ts";
 import type { ApiContext } from "../context.ts";
 import { askForFactor } from "../factors/sign-in.ts";
+import { operation } from "../http/operation.ts";
 import { plainPage, wantsPage } from "../http/plain-page.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
@@ -120,12 +121,13 @@ export const oidc = (ctx: ApiContext) => {
       {
         params,
         response: { ...response, 401: LoginRefused, ...fails(400, 403, 404, 409, 503) },
-        detail: {
+        detail: operation({
           ...detail,
           operationId: "completeOidcSignIn",
+          access: "anyone",
           summary: "End a sign-in at an OpenID Connect provider",
           description: `Where the provider sends the browser back to: \`${providerPath("{provider}")}/callback\` is the redirect URI to register there. Sets the cookie of the session.`,
-        },
+        }),
       },
     );
 };

@@ -26,6 +26,7 @@ export const oidcLinks = (ctx: ApiContext) =>
           summary: "Remove a user's sign-in links",
           description:
             "The next verified sign-in with the user's address can link the account again, if the provider allows linking. Ends the user's sessions. For owners, and for user-admins where the user has no role.",
+          access: "user_admins",
           scope: "all",
         }),
       },

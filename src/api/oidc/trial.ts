@@ -37,6 +37,7 @@ export const oidcTrial = (ctx: ApiContext) =>
           operationId: "listOidcProviders",
           summary: "List sign-in providers",
           description: "Each provider's configuration, without its secret. For owners and auditors.",
+          access: "admins",
           scope: "user:read",
         }),
       },
@@ -65,6 +66,7 @@ export const oidcTrial = (ctx: ApiContext) =>
           operationId: "startOidcTrial",
           summary: "Start testing a sign-in provider",
           description: "For a browser, which goes to `url` and returns to the test page. No one is signed in.",
+          access: "admins",
           scope: "all",
         }),
       },
@@ -94,6 +96,7 @@ export const oidcTrial = (ctx: ApiContext) =>
           description:
             "Returns the claims and groups of the person who signed in, and the roles that these would give. Stores nothing. Works once, for the browser and user who started the test.",
           example: { query: "?code=…&state=…" },
+          access: "admins",
           scope: "all",
         }),
       },

@@ -27,6 +27,7 @@ export const administrators = (ctx: ApiContext) =>
           operationId: "listOrganizationAdministrators",
           summary: "List template administrators",
           description: "At most ten of the organization's template administrators, so that members know who to ask.",
+          access: "members",
           scope: "organization_member:read",
         }),
       },

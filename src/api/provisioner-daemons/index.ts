@@ -74,6 +74,7 @@ export const provisionerDaemons = (ctx: ApiContext) =>
           operationId: "listProvisionerDaemons",
           summary: "List provisioner daemons",
           description: "External workers, last seen first.",
+          access: "members",
           scope: "provisioner_daemon:read",
         }),
       },
@@ -109,12 +110,13 @@ export const provisionerDaemons = (ctx: ApiContext) =>
         params,
         query: serveQuery,
         response: { 101: Upgraded, ...fails(400, 401, 404, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "serveProvisionerDaemon",
+          access: "credentials",
           summary: "Take jobs",
           description:
             "For `slipway provisioner`: a WebSocket of JSON messages. Send the provisioner key in place of a session token.",
-        },
+        }),
       },
     );

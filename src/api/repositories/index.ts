@@ -21,6 +21,7 @@ export const repositories = (ctx: ApiContext) =>
         summary: "List recent repositories",
         description:
           "The repositories that the caller's workspaces were created from, the last used first, at most 12.",
+        access: "users",
         scope: "workspace:read",
       }),
     })
@@ -35,6 +36,7 @@ export const repositories = (ctx: ApiContext) =>
         description:
           "Reads a repository with the caller's linked account and tells what a workspace made from it would be. Makes nothing. A repository that its host does not show is told in `problem`.",
         example: { repository: { url: "https://github.com/acme/app" } },
+        access: "users",
         scope: "workspace:create",
       }),
     });

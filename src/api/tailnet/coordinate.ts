@@ -52,6 +52,7 @@ export const agentCoordinate = (ctx: ApiContext) =>
           summary: "Join the network of an agent",
           description:
             "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf: the Tailnet service, for tunnels to this agent only. 1008 when the caller's access ends.",
+          access: "owner",
           scope: "workspace:ssh",
           placement: "agent",
         }),

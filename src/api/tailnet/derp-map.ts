@@ -33,6 +33,7 @@ export const agentConnection = (ctx: ApiContext) =>
         tags,
         operationId: "getConnectionInfo",
         summary: "Get connection information",
+        access: "users",
         scope: "any",
       }),
     })
@@ -51,6 +52,7 @@ export const agentConnection = (ctx: ApiContext) =>
           operationId: "getAgentConnectionInfo",
           summary: "Get an agent's connection information",
           description: "The same for every agent.",
+          access: "owner",
           scope: "workspace:read",
           placement: "agent",
         }),
@@ -75,6 +77,7 @@ export const derpMaps = (ctx: ApiContext) =>
           description:
             "A WebSocket. Each binary message is the whole map as JSON: one immediately, and more if it changes. Clients must not send messages; the server closes those connections with 1002.",
           sends: DerpMap,
+          access: "users",
           scope: "any",
         }),
       },

@@ -4,6 +4,7 @@ import { t } from "elysia";
 import { AppError } from "#base/errors.ts";
 import type { Relay, RelayClient } from "#src/tailnet/index.ts";
 import type { ApiContext } from "../context.ts";
+import { operation } from "../http/operation.ts";
 import { fails, Upgraded } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
 import type { Socket, SocketHandler } from "../http/socket.ts";
@@ -28,19 +29,26 @@ export const derp = (ctx: ApiContext) =>
       },
       {
         response: { 101: Upgraded, ...fails(400, 426, 503) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "connectRelay",
+          access: "anyone",
           summary: "Connect to the relay",
           description:
             "A WebSocket of the subprotocol `derp`: binary messages forming one stream of relay frames. 426 for any other kind of request.",
           security: [],
-        },
+        }),
       },
     )
     .get("/derp/latency-check", () => new Response(null), {
       response: { 200: t.Void({ description: "Empty; the response time is the result." }) },
-      detail: { tags, operationId: "measureRelayLatency", summary: "Measure relay latency", security: [] },
+      detail: operation({
+        tags,
+        operationId: "measureRelayLatency",
+        access: "anyone",
+        summary: "Measure relay latency",
+        security: [],
+      }),
     });
 
 class RelayConnection implements SocketHandler {

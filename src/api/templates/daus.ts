@@ -41,6 +41,7 @@ export const templateDaus = (ctx: ApiContext) =>
           operationId: "getTemplateDailyUsers",
           summary: "Get a template's daily active users",
           description: "One entry a day from 60 days ago to today.",
+          access: "organization_admins",
           scope: "template:view_insights",
         }),
       },

@@ -64,13 +64,14 @@ const manifestSchema = () =>
     () => new Response(MANIFEST_SCHEMA, { headers: { "content-type": "application/json; charset=utf-8" } }),
     {
       response: { 200: t.Record(t.String(), t.Unknown(), { description: "A JSON Schema." }) },
-      detail: {
+      detail: operation({
         tags,
         operationId: "getTemplateSchema",
+        access: "anyone",
         summary: "JSON Schema of template.yaml",
         description: "Format of template.yaml, for YAML editors. Requires no sign-in.",
         security: [],
-      },
+      }),
     },
   );
 
@@ -102,6 +103,7 @@ const examples = ({ config }: ApiContext) =>
           summary: "List example templates",
           description:
             "Create a template version from one with its id as example_id. Omits examples that can't run on this server for the caller.",
+          access: "users",
           scope: "template:read",
         }),
       },
@@ -124,6 +126,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
           tags,
           operationId: "listOrganizationTemplates",
           summary: "List the templates of an organization",
+          access: "members",
           scope: "template:read",
         }),
       },
@@ -141,6 +144,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
           tags,
           operationId: "getTemplateByName",
           summary: "Get a template by name",
+          access: "members",
           scope: "template:read",
         }),
       },
@@ -165,6 +169,7 @@ const inOrganization = (ctx: ApiContext, present: Present) =>
           summary: "Create a template",
           description: "From an imported template version that doesn't belong to a template yet.",
           example: { name: "hello", display_name: "Hello", template_version_id: ANY_ID },
+          access: "organization_admins",
           scope: "template:create",
         }),
       },
@@ -184,6 +189,7 @@ const oneTemplate = (ctx: ApiContext, present: Present) =>
           operationId: "listTemplates",
           summary: "List templates",
           description: "Templates that the caller can see, by name.",
+          access: "users",
           scope: "template:read",
         }),
       },
@@ -192,7 +198,13 @@ const oneTemplate = (ctx: ApiContext, present: Present) =>
       user: true,
       params: templatePath,
       response: { 200: Template, ...fails(400, 401, 404) },
-      detail: operation({ tags, operationId: "getTemplate", summary: "Get a template", scope: "template:read" }),
+      detail: operation({
+        tags,
+        operationId: "getTemplate",
+        summary: "Get a template",
+        access: "members",
+        scope: "template:read",
+      }),
     })
     .patch(
       "/:template",
@@ -213,6 +225,7 @@ const oneTemplate = (ctx: ApiContext, present: Present) =>
           description: "Omitted fields are unchanged.",
           example: { display_name: "Hello", description: "Says hello.", default_ttl_ms: 28_800_000 },
           audit: target.writes(target.template),
+          access: "organization_admins",
           scope: "template:update",
         }),
       },
@@ -234,6 +247,7 @@ const oneTemplate = (ctx: ApiContext, present: Present) =>
           summary: "Delete a template",
           description: "400 while it has workspaces.",
           audit: target.deletes(target.template),
+          access: "organization_admins",
           scope: "template:delete",
         }),
       },

@@ -23,13 +23,14 @@ export const firstUser = (ctx: ApiContext) =>
       },
       {
         response: { 200: Generic, ...fails(404) },
-        detail: {
+        detail: operation({
           tags,
           operationId: "checkFirstUser",
+          access: "anyone",
           summary: "Check whether the first user exists",
           description: "404 until it is created.",
           security: [],
-        },
+        }),
       },
     )
     .post(
@@ -63,6 +64,7 @@ export const firstUser = (ctx: ApiContext) =>
           reads: "public",
           tags,
           operationId: "createFirstUser",
+          access: "anyone",
           summary: "Create the first user",
           description:
             "Works once, with the token from the setup link that the server prints at startup. The user becomes an owner.",

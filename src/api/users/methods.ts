@@ -67,7 +67,13 @@ export const signInMethods = (ctx: ApiContext) =>
       }),
       {
         response: { 200: AuthMethods },
-        detail: { tags, operationId: "listSignInMethods", summary: "List sign-in methods", security: [] },
+        detail: operation({
+          tags,
+          operationId: "listSignInMethods",
+          access: "anyone",
+          summary: "List sign-in methods",
+          security: [],
+        }),
       },
     )
     .post(
@@ -89,6 +95,7 @@ export const signInMethods = (ctx: ApiContext) =>
           reads: "public",
           tags,
           operationId: "validatePassword",
+          access: "anyone",
           summary: "Check a new password",
           description: "Nothing is stored.",
           security: [],

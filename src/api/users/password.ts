@@ -31,6 +31,7 @@ export const userPassword = (ctx: ApiContext) =>
           description: "Revokes all other sessions and tokens of the user.",
           example: { old_password: "your password", password: "a long enough secret" },
           audit: target.writes(target.user),
+          access: "owner",
           scope: "all",
         }),
       },

@@ -21,7 +21,13 @@ export const userRoles = (ctx: ApiContext) =>
     .get("/roles", ({ caller }) => assignable(SITE_ROLES, mayGiveSiteRoles(caller)), {
       user: true,
       response: { 200: t.Array(AssignableRole), ...fails(401) },
-      detail: operation({ tags, operationId: "listSiteRoles", summary: "List the site roles", scope: "user:read" }),
+      detail: operation({
+        tags,
+        operationId: "listSiteRoles",
+        summary: "List the site roles",
+        access: "users",
+        scope: "user:read",
+      }),
     })
     .get(
       "/:user/roles",
@@ -44,7 +50,13 @@ export const userRoles = (ctx: ApiContext) =>
           }),
           ...fails(401, 404),
         },
-        detail: operation({ tags, operationId: "getUserRoles", summary: "Get a user's roles", scope: "user:read" }),
+        detail: operation({
+          tags,
+          operationId: "getUserRoles",
+          summary: "Get a user's roles",
+          access: "owner",
+          scope: "user:read",
+        }),
       },
     )
     .put(
@@ -65,6 +77,7 @@ export const userRoles = (ctx: ApiContext) =>
           description: "Replaces all roles.",
           audit: target.writes(target.user),
           example: { roles: ["auditor"] },
+          access: "user_admins",
           scope: "user:update",
         }),
       },

@@ -19,6 +19,7 @@ export const authScopes = () =>
         tags: ["API keys"],
         operationId: "listTokenScopes",
         summary: "List the scopes of tokens",
+        access: "users",
         scope: "any",
       }),
     });

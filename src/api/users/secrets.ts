@@ -47,6 +47,7 @@ export const userSecrets = (ctx: ApiContext) =>
           operationId: "listSecrets",
           summary: "List your secrets",
           description: "By name.",
+          access: "owner_only",
           scope: "user_secret:read",
         }),
       },
@@ -69,6 +70,7 @@ export const userSecrets = (ctx: ApiContext) =>
           description:
             "Your running workspaces get it: new processes see it, and its file is written. The value is encrypted and never returned.",
           example: { name: "registry", value: "a token of the registry", env_name: "REGISTRY_TOKEN" },
+          access: "owner_only",
           scope: "user_secret:create",
         }),
       },
@@ -82,6 +84,7 @@ export const userSecrets = (ctx: ApiContext) =>
         operationId: "getSecret",
         summary: "Get a secret",
         description: "Without the value.",
+        access: "owner_only",
         scope: "user_secret:read",
       }),
     })
@@ -101,6 +104,7 @@ export const userSecrets = (ctx: ApiContext) =>
           description: "Omitted fields are unchanged. Your running workspaces are updated.",
           audit: target.writes(target.secret),
           example: { value: "another token of the registry" },
+          access: "owner_only",
           scope: "user_secret:update",
         }),
       },
@@ -122,6 +126,7 @@ export const userSecrets = (ctx: ApiContext) =>
           description:
             "Running workspaces are updated: running processes keep it, new processes don't get it, and its files are removed unless they were changed.",
           audit: target.deletes(target.secret),
+          access: "owner_only",
           scope: "user_secret:delete",
         }),
       },

@@ -66,6 +66,7 @@ export const session = (ctx: ApiContext) =>
           reads: "public",
           tags,
           operationId: "signIn",
+          access: "credentials",
           summary: "Sign in with a password",
           description:
             "Also sets a cookie for browsers. Expires 24 hours after its last use. 401 with `second_factor` means that the password was correct and a code is required.",
@@ -93,6 +94,7 @@ export const session = (ctx: ApiContext) =>
           operationId: "signOut",
           summary: "Sign out",
           description: "Deletes the key this request was made with.",
+          access: "users",
           scope: "any",
         }),
       },

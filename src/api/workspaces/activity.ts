@@ -38,6 +38,7 @@ export const activity = (ctx: ApiContext) =>
           summary: "Get a workspace's schedule activity",
           description:
             "The last 50 events that changed its deadline or that the server triggered automatically, and the next planned actions. Specific to this server.",
+          access: "owner",
           scope: "workspace:read",
           placement: "workspace",
         }),

@@ -31,6 +31,7 @@ export const autostart = (ctx: ApiContext) =>
             "A time on days of the week in a time zone, in local time across daylight saving changes. 400 if the template doesn't allow autostart.",
           example: { schedule: "CRON_TZ=Europe/Berlin 30 9 * * 1-5" },
           audit: target.writes(target.workspace),
+          access: "owner",
           scope: "workspace:update",
           placement: "workspace",
         }),

@@ -45,6 +45,7 @@ export const autoupdates = (ctx: ApiContext) =>
           description: "`always`: each start uses the template's active version.",
           example: { automatic_updates: "always" },
           audit: target.writes(target.workspace),
+          access: "owner",
           scope: "workspace:update",
           placement: "workspace",
         }),
@@ -73,6 +74,7 @@ export const autoupdates = (ctx: ApiContext) =>
           summary: "Check whether a workspace can autostart",
           description:
             "Always false if its next start uses the current version, because its parameters already have values.",
+          access: "owner",
           scope: "workspace:read",
           placement: "workspace",
         }),

@@ -45,6 +45,7 @@ export const availableUsers = (ctx: ApiContext) =>
           operationId: "listAvailableWorkspaceOwners",
           summary: "List possible workspace owners",
           description: "By username. Requires permission to create workspaces for all members.",
+          access: "user_admins",
           scope: "workspace:create",
         }),
       },

@@ -37,6 +37,7 @@ export const dormant = (ctx: ApiContext) =>
             "A dormant workspace is stopped, ignores its schedule, accepts no connections, and is deleted at deleting_at if its template says so. Starting it also wakes it up.",
           example: { dormant: true },
           audit: target.writes(target.workspace),
+          access: "owner",
           scope: "workspace:update",
           placement: "workspace",
         }),

@@ -18,6 +18,7 @@ const marking = (operationId: string, summary: string) => ({
     tags: ["Workspaces"],
     operationId,
     summary,
+    access: "owner_only",
     scope: "workspace:update",
     placement: "workspace",
     audit: target.writes(target.workspace),

@@ -70,6 +70,7 @@ export const workspaces = (ctx: ApiContext) => {
           summary: "List workspaces",
           description:
             "Workspaces that the caller can see: favorites first, then running ones, then by owner and name. Dormant ones only with dormant:true, deleted ones only with status:deleted. This order changes as workspaces start and stop, so pages by `offset` can skip or repeat workspaces. Pages by `after_id` are ordered by id and contain each workspace once.",
+          access: "users",
           scope: "workspace:read",
         }),
       },
@@ -94,6 +95,7 @@ export const workspaces = (ctx: ApiContext) => {
           tags,
           operationId: "getWorkspace",
           summary: "Get a workspace",
+          access: "owner",
           scope: "workspace:read",
           placement: "workspace",
         }),

@@ -22,6 +22,7 @@ export const prebuilds = (ctx: ApiContext) =>
         tags,
         operationId: "getPrebuildSettings",
         summary: "Get whether prebuilt workspaces are paused",
+        access: "admins",
         scope: "deployment_config:read",
       }),
     })
@@ -43,6 +44,7 @@ export const prebuilds = (ctx: ApiContext) =>
             "While paused, no prebuilt workspaces are created or removed. Running builds finish, and ready workspaces can be claimed.",
           example: { reconciliation_paused: true },
           audit: target.writes(settingTarget("prebuilds_settings", "reconciliation")),
+          access: "admins",
           scope: "deployment_config:update",
         }),
       },

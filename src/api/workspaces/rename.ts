@@ -44,6 +44,7 @@ export const rename = (ctx: ApiContext) =>
           description: "405 while the server's setting allow_workspace_renames is off.",
           example: { name: "second" },
           audit: target.writes(target.workspace),
+          access: "owner",
           scope: "workspace:update",
           placement: "workspace",
         }),

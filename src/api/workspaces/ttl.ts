@@ -34,6 +34,7 @@ export const ttl = (ctx: ApiContext) =>
             "Applies from the next start; the current deadline is unchanged, except that null or 0 removes it. 400 if the template doesn't allow it.",
           example: { ttl_ms: 28_800_000 },
           audit: target.writes(target.workspace),
+          access: "owner",
           scope: "workspace:update",
           placement: "workspace",
         }),

@@ -66,6 +66,7 @@ export const watchAll = (ctx: ApiContext) => {
           description:
             'Messages as JSON: {"type": "snapshot", "workspaces", "more", "id"} with all of them, in several messages while `more`; then {"type": "changes", "changed", "removed", "id"} after each change of a row or of access to it. Deleted workspaces are never included. {"type": "access"} says that one\'s own roles or memberships are others now; a snapshot follows. {"type": "templates", "changed"} lists visible templates that were changed or deleted, or whose versions were archived, renamed or promoted. To resume, pass the last non-empty `id` as `after_id`: the server sends the missed changes, or a snapshot if they are no longer available. As server-sent events these are events `data`, with a `ping` every 15 s; a request to upgrade gets a WebSocket, whose pings are {"type": "ping"}. A message from the client closes the connection.',
           sends: WorkspacesEvent,
+          access: "users",
           scope: "workspace:read",
           placement: "here",
         }),

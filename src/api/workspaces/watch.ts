@@ -64,6 +64,7 @@ export const watch = (ctx: ApiContext) => {
           description:
             "Events `ping` (immediately and every 15 s) and `data`: the whole workspace, immediately and after each change to it, its builds, agents, template, names or queue position. Last use, heartbeats and agent metadata are sent with the next change. Prefer watch-ws: browsers allow only a few connections of this kind.",
           sends: Workspace,
+          access: "owner",
           scope: "workspace:read",
           placement: "workspace",
         }),
@@ -89,6 +90,7 @@ export const watch = (ctx: ApiContext) => {
           description:
             'Text messages {"type", "data"}: `ping` immediately and every 15 s, `data` with the whole workspace immediately and after each change, `error` with {"message"}. A message from the client closes the connection.',
           sends: WorkspaceFrame,
+          access: "owner",
           scope: "workspace:read",
           placement: "workspace",
         }),

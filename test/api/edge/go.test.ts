@@ -5,8 +5,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { Operation, Schema } from "#test/fuzz/operations.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { problemsIn } from "./go-reading.ts";
-import { callAs, rowOf, testOf } from "./matrix-call.ts";
-import { TABLE } from "./matrix-table.ts";
+import { NAMES as ALL, callAs, rowOf, testOf } from "./matrix-call.ts";
 import { CALLERS, type CallerName, openTown, type Things, type Town } from "./matrix-world.ts";
 
 const PLACES =
@@ -37,9 +36,9 @@ const RICH: Manifest = {
 
 /** Those whose answer is read last: they change what others show. */
 const isRead = (name: string): boolean => name.startsWith("GET ");
-const NAMES = Object.keys(TABLE)
-  .filter((name) => PLACES.test(name) && !name.startsWith("DELETE "))
-  .sort((a, b) => Number(isRead(b)) - Number(isRead(a)));
+const NAMES = ALL.filter((name) => PLACES.test(name) && !name.startsWith("DELETE ")).sort(
+  (a, b) => Number(isRead(b)) - Number(isRead(a)),
+);
 
 const answerOf = ({ described }: Operation, status: number): Schema | undefined =>
   described.responses[String(status)]?.content?.["application/json"]?.schema;

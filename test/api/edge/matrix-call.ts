@@ -1,17 +1,32 @@
 // One call of an operation as a row of the matrix describes it: path, query and body filled with the town's things. Used by matrix.test.ts
 // and by the test of canaries.
 import { test } from "bun:test";
+import type { Access } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { type Operation, pathWith } from "#test/fuzz/operations.ts";
 import { example } from "#test/fuzz/values.ts";
 import { type OfOneServer, testOfOne } from "#test/support/one-server.ts";
-import { type Row, TABLE } from "./matrix-table.ts";
+import { type DeclaredAccess, declaredAccess, readRoutes } from "../declared-routes.ts";
+import { as, type Row, STATUSES, TABLE } from "./matrix-table.ts";
 import type { Things, Town } from "./matrix-world.ts";
 
-/** The row of an operation; an empty one when none exists. */
-export const rowOf = (name: string): Row => {
-  const row = TABLE[name] ?? "";
-  return typeof row === "string" ? { is: row } : row;
+/** None against the compiled binary: the matrix is asked from inside only. */
+const DECLARED: ReadonlyMap<string, DeclaredAccess> = process.env.SLIPWAY_TEST_BINARY
+  ? new Map()
+  : declaredAccess(await readRoutes());
+
+/** The operations of which it is known who may. */
+export const NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...DECLARED.keys()])];
+
+export type WholeRow = Row & { readonly is: string; readonly access: Access | undefined };
+
+/** Returns the row of an operation: who gets what, and what its call sends; an empty one when none exists. */
+export const rowOf = (name: string): WholeRow => {
+  const given = TABLE[name] ?? {};
+  const row = typeof given === "string" ? { is: given } : given;
+  const declared = DECLARED.get(name);
+  const { is = declared && as(STATUSES[declared.access], row.answers ?? declared.success) } = row;
+  return { ...row, is: is ?? "", access: declared?.access };
 };
 
 const NAMED = { "Content-Disposition": 'attachment; filename="hello.txt"' };

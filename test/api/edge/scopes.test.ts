@@ -6,8 +6,8 @@ import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { declaredScopes } from "../declared-scopes.ts";
-import { callAs, rowOf, testOf } from "./matrix-call.ts";
-import { type Row, TABLE } from "./matrix-table.ts";
+import { callAs, NAMES, rowOf, testOf } from "./matrix-call.ts";
+import type { Row } from "./matrix-table.ts";
 import { CALLERS, openTown, type Things, type Town } from "./matrix-world.ts";
 
 const partsOf = (needed: ScopeNeed): readonly string[] => {
@@ -86,7 +86,6 @@ describeInside("keys with scopes", () => {
     },
   );
 
-  const NAMES = Object.keys(TABLE);
   const tried = async (name: string): Promise<void> => {
     const operation = town.operations.find((one) => one.name === name);
     const row = rowOf(name);

@@ -40,6 +40,7 @@ export const agentRpc = (ctx: ApiContext) =>
         detail: operation({
           tags: ["Agents"],
           operationId: "connectAgent",
+          access: "agent",
           summary: "Connect an agent",
           description:
             "A WebSocket of binary messages carrying yamux streams with DRPC and protobuf. A new connection of the same agent replaces the previous one; a newer build closes it with 1001.",

@@ -74,6 +74,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           operationId: "listModelConfigs",
           summary: "List models",
           description: "Oldest first; disabled ones only for the owner.",
+          access: "users",
           scope: "chat_config:read",
         }),
       },
@@ -110,6 +111,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           description:
             "Without is_default, the model becomes the default if there is no default yet and it responds to a test message. With is_default, 412 when it does not respond. 412 when its provider is missing or disabled.",
           example: { provider: "openai-compat", model: "llama3.2", context_limit: 128_000 },
+          access: "admins",
           scope: "chat_config:update",
         }),
       },
@@ -147,6 +149,7 @@ export const modelConfigs = (ctx: ApiContext) =>
             "Chats that use it continue with the changed model, or with the default while it is disabled. A model becomes the default only if it responds to a test message (412). If you disable the default, the oldest enabled model that responds becomes the default.",
           audit: target.writes(setting.modelConfig),
           example: { display_name: "Llama" },
+          access: "admins",
           scope: "chat_config:update",
         }),
       },
@@ -171,6 +174,7 @@ export const modelConfigs = (ctx: ApiContext) =>
           description:
             "Chats that use it continue with the default. If you delete the default, the oldest enabled model that responds to a test message becomes the default; if none responds, there is no default.",
           audit: target.deletes(setting.modelConfig),
+          access: "admins",
           scope: "chat_config:update",
         }),
       },

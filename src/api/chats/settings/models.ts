@@ -71,6 +71,7 @@ export const availableModels = (ctx: ApiContext) =>
           operationId: "listAvailableModels",
           summary: "List the models chats can use",
           description: "By provider. If no model is configured, lists the built-in demo model.",
+          access: "users",
           scope: "chat_config:read",
         }),
       },

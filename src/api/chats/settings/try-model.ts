@@ -29,6 +29,7 @@ export const tryModelConfig = (ctx: ApiContext) =>
           operationId: "tryModelConfig",
           summary: "Try a model",
           description: "Sends a test message and waits up to a minute. The cost counts toward the caller.",
+          access: "admins",
           scope: "chat_config:update",
         }),
       },
@@ -49,6 +50,7 @@ export const tryModelConfig = (ctx: ApiContext) =>
           summary: "Try a model provider before it is saved",
           description:
             "Requests its list of models (10 seconds at most) and sends `model` a test message. Nothing is stored. The stored key is only sent to the stored address.",
+          access: "admins",
           scope: "chat_config:update",
           example: { provider: "openai-compat", base_url: "http://127.0.0.1:11434/v1" },
         }),
