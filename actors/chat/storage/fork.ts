@@ -147,13 +147,13 @@ type New = {
 const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatState => {
   const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
   const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
-  const agent_session = choicesOf(source);
+  const agent_session = copyChoices(source);
   const own = { id, key: at.key, agent_session, last_assistant_id: seen, read_cursor: seen };
   return { ...state, ...OWN, ...own, status: "waiting" };
 };
 
 /** What was chosen of the coding agent. Its session is the source's: the copy has none that knows any message. */
-const choicesOf = ({ agent_session }: ChatState): ChatState["agent_session"] =>
+const copyChoices = ({ agent_session }: ChatState): ChatState["agent_session"] =>
   agent_session && { ...agent_session, session_id: "", through: 0 };
 
 /** What a copy does not take over, or starts over. */
