@@ -2,10 +2,11 @@
 import { afterAll, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { sha256 } from "#base/ids.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import { repositoryScripts } from "#src/provisioners/repository/script.ts";
 import { run } from "#test/api/external-auth/git-hosts.ts";
-import { needs } from "#test/support/needs.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { planOf } from "./memory-files.ts";
 import { openGitWorld } from "./world.ts";
@@ -120,4 +121,43 @@ test("[RW-7] commands run once until they change, in order, and those that a sta
   const { codes, said } = await start(home.path, { lifecycle: broken }, "agent-4");
   expect([codes, said.includes("onCreateCommand has failed.")]).toEqual([[1, 1], true]);
   expect(order().slice(8)).toEqual([]);
+});
+
+testNeeding([needs.git, needs.gitLfs], "[RW-7] large files are fetched from the host's LFS server", async () => {
+  const content = "a large file\n";
+  const oid = sha256(content);
+  const object = { oid, size: content.length };
+  const asked: string[] = [];
+  // The batch API of Git LFS: what is asked for, and where it is.
+  using lfs = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    async fetch(request) {
+      const { pathname, origin } = new URL(request.url);
+      asked.push(`${request.method} ${pathname}`);
+      if (pathname !== "/lfs/objects/batch") return new Response(content);
+      const { operation } = (await request.json()) as { operation: string };
+      const actions = { [operation]: { href: `${origin}/object` } };
+      const headers = { "content-type": "application/vnd.git-lfs+json" };
+      return Response.json({ transfer: "basic", objects: [{ ...object, actions }] }, { headers });
+    },
+  });
+  const pointer = `version https://git-lfs.github.com/spec/v1\noid sha256:${oid}\nsize ${object.size}\n`;
+  await git.publish("large", {
+    ".gitattributes": "*.bin filter=lfs diff=lfs merge=lfs -text\n",
+    ".lfsconfig": `[lfs]\n\turl = ${new URL("lfs", lfs.url).href}\n`,
+    "one.bin": pointer,
+  });
+  using home = tempDirectory();
+  const { codes, said } = await start(home.path, { url: git.link("large") });
+  expect([codes, said]).toEqual([[0], expect.stringContaining("Cloned")]);
+  expect([readFileSync(join(home.path, "app", "one.bin"), "utf8"), said]).toEqual([content, expect.anything()]);
+  expect(asked).toEqual(["POST /lfs/objects/batch", "GET /object"]);
+
+  // A host that does not serve them costs the large files, not the clone.
+  await lfs.stop(true);
+  using other = tempDirectory();
+  const without = await start(other.path, { url: git.link("large") });
+  expect([without.codes, without.said]).toEqual([[0], expect.stringContaining("Large files could not be fetched")]);
+  expect(readFileSync(join(other.path, "app", "one.bin"), "utf8")).toBe(pointer);
 });

@@ -64,6 +64,7 @@ export const needs = {
   /** The same engine without what a window wants: a third less work for each story. */
   headless: program("chromium", "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
   git: program("git", "git"),
+  gitLfs: program("git-lfs", "git-lfs"),
   agents: preparedLater("agents", "SLIPWAY_TEST_AGENTS"),
   mcpServers: preparedLater("mcp-servers", "SLIPWAY_TEST_MCP_SERVERS"),
   pythonSdks: preparedLater("python-sdks", "SLIPWAY_TEST_PYTHON_SDKS"),

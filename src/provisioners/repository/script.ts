@@ -125,9 +125,12 @@ const cloning = (plan: RepositoryPlan): string[] => [
   "  if [ -f .gitmodules ]; then",
   `    git submodule update --init --recursive${plan.full_history ? "" : " --depth 1"} || echo "Some submodules could not be fetched; the message from Git is above." >&2`,
   "  fi",
-  "  if git grep -qs filter=lfs -- .gitattributes '*/.gitattributes'; then",
+  "  if git grep -q filter=lfs -- .gitattributes '*/.gitattributes' 2>/dev/null; then",
   "    if git lfs version >/dev/null 2>&1; then",
+  // Where git-lfs is set up for all repositories, one large file that is missing would fail the checkout.
+  "  export GIT_LFS_SKIP_SMUDGE=1",
   '      git lfs install --local >/dev/null && git lfs pull || echo "Large files could not be fetched from $host; the message from Git is above." >&2',
+  "  unset GIT_LFS_SKIP_SMUDGE",
   "    else",
   '      echo "Large files of this repository are placeholders: git-lfs is not installed here." >&2',
   "    fi",
