@@ -32,7 +32,14 @@ import { isBatchAgain, type LogBatch, shownLines, storedLines } from "./log-line
 import { mergeResources, type ResourcesReport, resourceNotices } from "./resources.ts";
 import type { AgentState, Decision } from "./state.ts";
 import * as state from "./state.ts";
-import { type AppRefusal, checkSubAgent, type SubAgentInput, subAgentApps, subAgentRow } from "./sub-agents.ts";
+import {
+  type AppRefusal,
+  checkSubAgent,
+  dotfilesOfChild,
+  type SubAgentInput,
+  subAgentApps,
+  subAgentRow,
+} from "./sub-agents.ts";
 
 export type AgentDeps = {
   store: Store;
@@ -331,13 +338,21 @@ export class AgentActor extends Actor<AgentState> {
       const key = await store.reserve("agents", 1);
       const { id, token_hash } = args;
       const apps = subAgentApps(args.apps, id, uuid);
+      const made = { id, key, token_hash, now: clock.now() };
       return {
         state: now,
-        writes: [subAgentRow(args, parent, { id, key, token_hash, now: clock.now() }), ...apps.writes],
+        writes: [subAgentRow(args, parent, made), ...(await this.#dotfilesFor(made)), ...apps.writes],
         after: () => this.#announce(now),
         reply: { refused: apps.refused },
       };
     });
+  }
+
+  /** The rows with which an agent inside this one installs the same dotfiles. */
+  async #dotfilesFor({ id: agent_id, now }: { id: string; now: number }): Promise<Statement[]> {
+    const { store } = this.#deps;
+    const script = (await store.all(listAgentScripts({ agent_id: this.id }))).find(({ is_dotfiles }) => is_dotfiles);
+    return script ? dotfilesOfChild(script, { agent_id, key: await store.reserve("log_sources", 1), now, uuid }) : [];
   }
 
   /** Ends an agent inside this one, with all that belongs to it. 404 for any other. */

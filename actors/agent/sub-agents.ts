@@ -4,6 +4,8 @@ import { conflict, invalidField } from "#base/errors.ts";
 import { KEY_PLACEHOLDER } from "#base/links/external-link.ts";
 import { type AgentRow, insertAgent } from "#db/agents/agents.ts";
 import { insertAgentApp } from "#db/agents/apps.ts";
+import { insertLogSource } from "#db/agents/log-sources.ts";
+import { type AgentScriptRow, insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { asIcon, asLine, asLink } from "#schema/text.ts";
 
@@ -88,6 +90,19 @@ export const subAgentRow = (
     created_at: made.now,
     updated_at: made.now,
   });
+
+/** The rows with which it installs the dotfiles that its parent does: its home is another one. */
+export const dotfilesOfChild = (
+  { display_name, script, timeout_seconds }: AgentScriptRow,
+  { agent_id, key, now, uuid }: { agent_id: string; key: number; now: number; uuid: () => string },
+): Statement[] => {
+  const log_source_id = uuid();
+  const row = { id: uuid(), agent_id, log_source_id, display_name, script, timeout_seconds };
+  return [
+    insertLogSource({ key, agent_id, id: log_source_id, display_name, icon: "", created_at: now }),
+    insertAgentScript({ ...row, run_on_start: true, is_dotfiles: true }),
+  ];
+};
 
 /** The rows of its apps; those that cannot be are refused one by one, and the agent is made without them. */
 export const subAgentApps = (

@@ -11,8 +11,10 @@ import { deleteAgentsOfBuild, releaseApp, releaseToken } from "#db/agents/of-bui
 import { insertAgentScript } from "#db/agents/scripts.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { deleteResources, insertResource } from "#db/workspaces/resources.ts";
-import type { Manifest, ManifestAgent, ManifestResource } from "#schema/templates/manifest.ts";
+import type { Manifest, ManifestAgent, ManifestResource, ManifestScript } from "#schema/templates/manifest.ts";
 import { asIcon, asLine, asLink } from "#schema/text.ts";
+import type { Dotfiles } from "#schema/users/dotfiles.ts";
+import { dotfilesScript } from "./dotfiles.ts";
 
 export type AgentRowsInput = {
   /** With all texts filled in. */
@@ -21,7 +23,7 @@ export type AgentRowsInput = {
   readonly workspace_id: string;
   readonly build_id: string;
   readonly job_id: string;
-  /** First of as many reserved keys as there are agents, and as many as there are scripts. */
+  /** First of as many reserved keys as there are agents, and as many as there are scripts (`countScripts`). */
   readonly agent_key: number;
   readonly source_key: number;
   /** For agents that do not name their system. */
@@ -34,6 +36,8 @@ export type AgentRowsInput = {
   readonly secrets: readonly string[];
   /** Whether its agents get nothing of the owner's, whatever the template says. */
   readonly no_user_data: boolean;
+  /** What its agents install before their start scripts. */
+  readonly dotfiles?: Dotfiles | undefined;
   /** Default start. What a stop leaves has no agents. */
   readonly transition?: "start" | "stop";
 };
@@ -73,6 +77,22 @@ export const agentRows = (input: AgentRowsInput): MadeAgents => {
   }
   return { rows, agents, daily_cost: dailyCost(input.manifest) };
 };
+
+type AgentScript = ManifestScript & { readonly is_dotfiles?: boolean };
+type OfOwner = Pick<AgentRowsInput, "dotfiles" | "no_user_data">;
+
+/** Those of the template, behind the one that installs the owner's dotfiles, where the agent may have them. */
+const listScripts = (
+  { scripts = [], api_key_scope = "all" }: ManifestAgent,
+  { dotfiles, no_user_data }: OfOwner,
+): readonly AgentScript[] =>
+  dotfiles === undefined || no_user_data || api_key_scope === "no_user_data"
+    ? scripts
+    : [Object.assign(dotfilesScript(dotfiles), { is_dotfiles: true }), ...scripts];
+
+/** Scripts of all agents, each of which takes a log source. */
+export const countScripts = ({ resources }: Manifest, ofOwner: OfOwner): number =>
+  resources.flatMap(({ agents }) => agents ?? []).reduce((sum, agent) => sum + listScripts(agent, ofOwner).length, 0);
 
 export const dailyCost = ({ resources }: Manifest): number =>
   resources.reduce((sum, resource) => sum + (resource.daily_cost ?? 0), 0);
@@ -139,10 +159,12 @@ const belongings = (
   agent: ManifestAgent,
   agent_id: string,
   keys: { source: number },
-  { uuid, now, workspace_id }: AgentRowsInput,
+  input: AgentRowsInput,
   seal: TextChange,
 ): Statement[] => {
-  const sources = (agent.scripts ?? []).map((script) => ({
+  const { uuid, now, workspace_id } = input;
+  const declared = listScripts(agent, input);
+  const sources = declared.map((script) => ({
     key: keys.source++,
     agent_id,
     id: uuid(),
@@ -150,7 +172,7 @@ const belongings = (
     icon: asIcon(script.icon ?? ""),
     created_at: now,
   }));
-  const scripts = (agent.scripts ?? []).map((script, index) => ({
+  const scripts = declared.map((script, index) => ({
     id: uuid(),
     agent_id,
     log_source_id: sources[index]?.id ?? "",
@@ -161,6 +183,7 @@ const belongings = (
     run_on_start: script.run_on_start ?? false,
     run_on_stop: script.run_on_stop ?? false,
     start_blocks_login: script.start_blocks_login ?? false,
+    is_dotfiles: script.is_dotfiles ?? false,
     timeout_seconds: script.timeout ?? 0,
     display_order: index,
   }));

@@ -8,6 +8,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { openDefaults, openVariables } from "#db/templates/variables.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
+import { findDotfilesToInstall } from "#db/users/dotfiles.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { type BuildRow, listBuildParameters } from "#db/workspaces/builds.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
@@ -15,7 +16,7 @@ import type { Manifest, ManifestVariable } from "#schema/templates/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
 import type { Made, ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { renderManifest } from "#src/provisioners/render.ts";
-import { agentRows, dailyCost } from "./agent-rows.ts";
+import { agentRows, countScripts, dailyCost } from "./agent-rows.ts";
 import type { WorkspaceState } from "./decision.ts";
 
 export type Plan = {
@@ -62,6 +63,7 @@ export const planBuild = async (
     : renderManifest(source, { parameters, variables, workspace: { id, name }, owner });
   const starts = build.transition === "start" && !known.made && !isMadeLater;
   const agents = (known.made ?? []).map((one) => ({ id: one.id, name: one.name, token: "" }));
+  const ofOwner = await loadOfOwner(store, workspace, build);
   const made = starts
     ? agentRows({
         ...(known.kept ? { kept: known.kept } : {}),
@@ -71,12 +73,12 @@ export const planBuild = async (
         build_id: build.id,
         job_id: build.job_id,
         agent_key: await store.reserve("agents", countAgents(manifest) || 1),
-        source_key: await store.reserve("log_sources", countScripts(manifest) || 1),
+        source_key: await store.reserve("log_sources", countScripts(manifest, ofOwner) || 1),
         machine: machine(),
         uuid,
         encryption,
         secrets: listSecrets(source.variables ?? [], variables),
-        no_user_data: build.no_user_data,
+        ...ofOwner,
       })
     : { rows: [], agents, daily_cost: known.made ? dailyCost(manifest) : 0 };
   return {
@@ -118,6 +120,7 @@ export const rowsOfMade = async (
   now: number,
 ): Promise<Pick<Plan, "rows" | "agent_ids" | "daily_cost">> => {
   const manifest: Manifest = { provisioner: "terraform", resources: [...made.resources] };
+  const ofOwner = await loadOfOwner(store, workspace, build);
   const { rows, agents } = agentRows({
     manifest,
     now,
@@ -126,20 +129,27 @@ export const rowsOfMade = async (
     job_id: build.job_id,
     transition: build.transition === "stop" ? "stop" : "start",
     agent_key: await store.reserve("agents", countAgents(manifest) || 1),
-    source_key: await store.reserve("log_sources", countScripts(manifest) || 1),
+    source_key: await store.reserve("log_sources", countScripts(manifest, ofOwner) || 1),
     machine: machine(),
     uuid,
     encryption,
     secrets: made.secrets,
-    no_user_data: build.no_user_data,
+    ...ofOwner,
   });
   return { rows, agent_ids: agents.map(({ id }) => id), daily_cost: made.daily_cost };
 };
 
-const listAgents = (manifest: Manifest) => manifest.resources.flatMap(({ agents }) => agents ?? []);
-const countAgents = (manifest: Manifest): number => listAgents(manifest).length;
-const countScripts = (manifest: Manifest): number =>
-  listAgents(manifest).reduce((sum, { scripts }) => sum + (scripts?.length ?? 0), 0);
+const countAgents = (manifest: Manifest): number => manifest.resources.flatMap(({ agents }) => agents ?? []).length;
+
+/** What the agents get of their owner. */
+const loadOfOwner = async (
+  store: Store,
+  { owner_id, template_id }: WorkspaceState["workspace"],
+  { no_user_data }: BuildRow,
+) => ({
+  no_user_data,
+  dotfiles: no_user_data ? undefined : await store.get(findDotfilesToInstall({ owner_id, template_id })),
+});
 
 /** What an agent runs on when its template does not say. */
 const machine = (): { os: string; arch: string } => ({

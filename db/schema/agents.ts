@@ -108,6 +108,8 @@ export const agent_scripts = agentTable(
     run_on_start: integer({ mode: "boolean" }).notNull().default(false),
     run_on_stop: integer({ mode: "boolean" }).notNull().default(false),
     start_blocks_login: integer({ mode: "boolean" }).notNull().default(false),
+    /** It installs the owner's dotfiles: the other start scripts wait for it, and its failure is none of the start. */
+    is_dotfiles: integer({ mode: "boolean" }).notNull().default(false),
     /** Seconds; 0 = no limit. */
     timeout_seconds: integer().notNull().default(0),
     display_order: integer().notNull().default(0),

@@ -11,6 +11,7 @@ export * from "./chats.ts";
 export * from "./connections.ts";
 export * from "./context.ts";
 export * from "./core.ts";
+export * from "./deploy-keys.ts";
 export * from "./external-auth.ts";
 export * from "./forks.ts";
 export * from "./git-ssh-keys.ts";

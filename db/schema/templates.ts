@@ -62,6 +62,8 @@ export const templates = sqliteTable(
     wake_on_connect: text().notNull().default("people"),
     /** The coding agent that chats and tasks in its workspaces begin with unless a person chooses otherwise; empty: none. */
     default_coding_agent: text().notNull().default(""),
+    /** Its workspaces install the dotfiles of their owner. */
+    allow_dotfiles: integer({ mode: "boolean" }).notNull().default(true),
     max_port_share_level: text().notNull().default("public"),
     use_classic_parameter_flow: integer({ mode: "boolean" }).notNull().default(true),
     cors_behavior: text().notNull().default("simple"),

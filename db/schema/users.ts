@@ -36,6 +36,12 @@ export const users = tableTouching("callers", "workspaces")(
     task_notification_alert_dismissed: integer({ mode: "boolean" }).notNull().default(false),
     /** Their connections start stopped workspaces, where the template allows it. */
     wake_on_connect: integer({ mode: "boolean" }).notNull().default(true),
+    /** The repository with their dotfiles, which their workspaces install at each start; empty: none. */
+    dotfiles_url: text().notNull().default(""),
+    /** Empty: the repository's default branch. */
+    dotfiles_branch: text().notNull().default(""),
+    /** Runs in the clone; empty: the repository's install script, or else its files are linked. */
+    dotfiles_install_command: text().notNull().default(""),
     /** They have begun a chat at some time. */
     has_ai_seat: integer({ mode: "boolean" }).notNull().default(false),
     /** The account at github.com that this user has linked, by its number. */

@@ -1,5 +1,6 @@
 // The table of verbs. Each is loaded by a literal import, so that the bundler sees it and only what runs is read.
 import type { Verb } from "./verb.ts";
+import { ACCOUNT } from "./verbs/account.ts";
 import { BUDGETS } from "./verbs/budgets.ts";
 import { CHAT } from "./verbs/chat.ts";
 import { LOGS, SIGNING_IN } from "./verbs/client.ts";
@@ -40,6 +41,7 @@ export const VERBS: readonly Verb[] = [
     BUDGETS,
     TOKENS,
     SECRETS,
+    ACCOUNT,
     OAUTH2,
     CONNECTIONS,
   ],

@@ -86,6 +86,17 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByRole("button", { name: "More for write-commits" }).waitFor();
   await look("account-skills");
 
+  await sections.getByRole("link", { name: "Dotfiles" }).click();
+  const dotfiles = page.getByRole("form", { name: "Dotfiles" });
+  await dotfiles.getByLabel("Repository").fill("https://t0ken@git.example.com/ada/dotfiles");
+  await dotfiles.getByRole("button", { name: "Save dotfiles" }).click();
+  await dotfiles.getByText("must not hold a password or token").waitFor();
+  await dotfiles.getByLabel("Repository").fill("https://git.example.com/ada/dotfiles");
+  await dotfiles.getByLabel("Install command").fill("make all");
+  await dotfiles.getByRole("button", { name: "Save dotfiles" }).click();
+  await dotfiles.getByRole("button", { name: "Remove dotfiles" }).waitFor();
+  await look("account-dotfiles");
+
   await sections.getByRole("link", { name: "Quiet hours" }).click();
   await page.getByText("Not set: midnight UTC").waitFor();
   await page.getByLabel("Time", { exact: true }).fill("21:30");

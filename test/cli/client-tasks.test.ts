@@ -131,6 +131,25 @@ test("[CV-45] budgets are set, listed, replaced and removed by the names of what
   expect(await run("budgets set template nothing --amount 1")).toMatchObject({ code: 1 });
 });
 
+test("[CV-47] the dotfiles of the account are shown, set and removed", async () => {
+  expect(await must("account dotfiles")).toStartWith("Your workspaces install no dotfiles.");
+  expect(await must("account dotfiles https://git.example.com/ada/dotfiles --branch main --install-command ./go")).toBe(
+    "Your workspaces install https://git.example.com/ada/dotfiles (main) with ./go at each start.\n",
+  );
+  expect(JSON.parse(await must("account dotfiles --json"))).toEqual({
+    url: "https://git.example.com/ada/dotfiles",
+    branch: "main",
+    install_command: "./go",
+  });
+  expect(await run("account dotfiles nowhere")).toMatchObject({
+    code: 1,
+    err: expect.stringContaining("must be the address of a Git repository"),
+  });
+  for (const wrong of ["--branch main", "a b", "a --remove"])
+    expect([wrong, (await run(`account dotfiles ${wrong}`)).code]).toEqual([wrong, 2]);
+  expect(await must("account dotfiles --remove")).toStartWith("Your workspaces install no dotfiles.");
+});
+
 test("[CV-32] quiet hours are chosen by their time, and keeping workspaces ready is paused and goes on", async () => {
   expect(await must("schedule quiet")).toStartWith("Required stops happen at 00:00 (UTC), the default");
   expect(await must("schedule quiet 10pm Europe/Paris")).toStartWith(

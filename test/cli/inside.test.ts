@@ -99,4 +99,17 @@ test("[CV-28] dotfiles are linked, what was there is kept, and a second run take
   expect([failed.code, failed.err.includes("install.sh failed (exit code 7)")]).toEqual([1, true]);
   const other = await sh(["slipway", "dotfiles", "/nowhere/else", "--yes"], home);
   expect([other.code, other.err.includes("move it away first")]).toEqual([1, true]);
+
+  // A command of one's own goes before the script; another repository takes the place of the clone, which is kept.
+  const own = await sh(["slipway", "dotfiles", repository, "-y", "--install-command", "cat notes.txt >&2"], home);
+  expect([own.code, own.err.includes("not a dotfile")]).toEqual([0, true]);
+  const second = join(place.path, "second");
+  await sh(["git", "clone", repository, second], home);
+  await sh(["git", "rm", "install.sh"], second);
+  await sh(["git", "commit", "-m", "links only"], second);
+  const clone = join(home, ".config/slipway/dotfiles");
+  mkdirSync(`${clone}.cloning/.git`, { recursive: true });
+  expect(await sh(["slipway", "dotfiles", second, "-y", "--replace"], home)).toMatchObject({ code: 0 });
+  expect(existsSync(join(`${clone}.before-dotfiles`, "install.sh"))).toBe(true);
+  expect([existsSync(join(clone, "install.sh")), existsSync(`${clone}.cloning`)]).toEqual([false, false]);
 }, 60_000);

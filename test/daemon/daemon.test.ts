@@ -150,6 +150,49 @@ describe("a daemon that starts", () => {
     expect(lstatSync(join(daemon.home, "key"))).toMatchObject({ mode: 0o100600, size: 1 });
   });
 
+  test("[DM-28] dotfiles are installed before the start scripts, in the home; their failure and their time keep nothing back", async () => {
+    await using server = new RecordingServer();
+    const dotfiles = (text: string, first: number): ReturnType<typeof script> =>
+      script(text, { id: bytes(first), logSourceId: bytes(100 + first), isDotfiles: true });
+    server.manifest = {
+      directory: "~/not/there/yet",
+      scripts: [
+        script("cat ~/order; pwd", { id: bytes(2), logSourceId: bytes(102), startBlocksLogin: true }),
+        dotfiles("pwd; sleep 0.3; echo dotfiles >> ~/order; exit 3", 1),
+        Object.assign(dotfiles("echo slow >> ~/order; sleep 60", 3), { timeout: { seconds: 0n, nanos: 300_000_000 } }),
+      ],
+    };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until(({ states }) => settled(states));
+    expect(server.states).toEqual(["starting", "ready"]);
+    await server.until((one) => one.calls("scriptCompleted").length === 3 && one.lines(102).length === 3);
+    expect(server.lines(102).slice(0, 2)).toEqual(["info dotfiles", "info slow"]);
+    expect(server.lines(101)).toEqual([
+      `info ${realpathSync(daemon.home)}`,
+      "error The script failed with exit code 3.",
+    ]);
+    const ends = server.calls("scriptCompleted").map(({ request }) => (request as Timed).timing);
+    expect(ends.map(({ status, exitCode }) => [status, exitCode === 0])).toEqual([
+      [1, false],
+      [2, false],
+      [0, true],
+    ]);
+  });
+
+  test("[DM-28] a daemon that ends while dotfiles are installed starts no script any more", async () => {
+    await using server = new RecordingServer();
+    server.manifest = {
+      scripts: [
+        script("echo installing; sleep 60", { isDotfiles: true }),
+        script("echo too late", { id: bytes(2), logSourceId: bytes(102) }),
+      ],
+    };
+    await using daemon = startDaemon({ url: server.url });
+    await server.until((one) => one.lines().length === 1);
+    await daemon.stop();
+    expect([server.states, server.lines(102)]).toEqual([["starting", "shutting_down", "off"], []]);
+  });
+
   test("[DM-24] Codex finds the gateway in its configuration before the first script runs", async () => {
     await using server = new RecordingServer();
     server.manifest = {
@@ -354,4 +397,4 @@ describe("a daemon that ends", () => {
   });
 });
 
-type Timed = { timing: { stage: number } };
+type Timed = { timing: { stage: number; status: number; exitCode: number } };

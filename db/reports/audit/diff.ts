@@ -14,7 +14,7 @@ const times = (...columns: string[]): Tracked =>
 const TRACKED: Partial<Record<ResourceType, Tracked>> = {
   user: {
     ...plain("id", "email", "username", "name", "status", "login_type", "avatar_url", "second_factor_required"),
-    ...plain("quiet_hours_schedule"),
+    ...plain("quiet_hours_schedule", "dotfiles_url", "dotfiles_branch", "dotfiles_install_command"),
     roles: { as: "rbac_roles" },
     password_hash: { as: "hashed_password", kind: "secret" },
   },
@@ -47,6 +47,7 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
       "use_classic_parameter_flow",
       "cors_behavior",
       "created_by",
+      "allow_dotfiles",
     ],
   ),
   template_version: {

@@ -35,4 +35,5 @@ export const users = (ctx: ApiContext) =>
     .use(quietHours(ctx))
     .use(userGitSshKey(ctx))
     .use(sessions(ctx))
+    .use(userDotfiles(ctx))
     .use(tokens(ctx));

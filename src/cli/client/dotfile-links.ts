@@ -49,7 +49,7 @@ const linkOne = (roots: Roots, path: string): string[] => {
   const isLinked = there?.isSymbolicLink() === true && readlinkSync(to) === from;
   if (isFolder && (SHARED.has(path) || isRealFolder(to) || holds(to, roots.clone))) {
     if (isLinked) rmSync(to);
-    else if (there && !isFolderOrLeadsToOne(to)) keep(to);
+    else if (there && !isFolderOrLeadsToOne(to)) keepFormer(to);
     mkdirSync(to, { recursive: true, ...(PRIVATE.has(path) ? { mode: 0o700 } : {}) });
     return readdirSync(from)
       .filter((name) => name !== ".git" && name !== ".DS_Store")
@@ -57,7 +57,7 @@ const linkOne = (roots: Roots, path: string): string[] => {
       .flatMap((name) => linkOne(roots, `${path}/${name}`));
   }
   if (isLinked) return [];
-  if (there) keep(to);
+  if (there) keepFormer(to);
   symlinkSync(from, to);
   return [path];
 };
@@ -70,7 +70,7 @@ const isFolderOrLeadsToOne = (path: string): boolean =>
 const holds = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);
 
 /** Moves what is there aside, under a name that nothing has. */
-const keep = (path: string): void => {
+export const keepFormer = (path: string): void => {
   for (let i = 0; ; i++) {
     const name = `${path}.before-dotfiles${i === 0 ? "" : `.${i}`}`;
     if (lstatSync(name, { throwIfNoEntry: false })) continue;

@@ -1,13 +1,13 @@
 // `slipway dotfiles REPOSITORY`: brings one's own settings into a workspace, from a git repository. Its install script is run; without one
 // its dotfiles are linked into the home folder (dotfile-links.ts).
-import { existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { readArguments } from "../arguments.ts";
 import { confirmable, mustAgree, oneWord, orAsked } from "../asked.ts";
 import { VerbFailure } from "../failure.ts";
 import { plain } from "../text.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
-import { linkDotfiles } from "./dotfile-links.ts";
+import { keepFormer, linkDotfiles } from "./dotfile-links.ts";
 import { forPeople } from "./remote.ts";
 
 /** Looked for in this order. */
@@ -25,7 +25,10 @@ const SCRIPTS = [
 export const run: RunVerb = async (input) => {
   // Modules of the ecosystem's registry say it so.
   const argv = input.argv.map((argument) => (argument === "-y" ? "--yes" : argument));
-  const { words, value, has } = readArguments(argv, { values: ["branch", "folder"], switches: ["yes"] });
+  const { words, value, has } = readArguments(argv, {
+    values: ["branch", "folder", "install-command"],
+    switches: ["yes", "replace"],
+  });
   const word = oneWord(input, words, "the repository with your dotfiles");
   confirmable(input, has.yes, "run or linked");
   return forPeople("dotfiles", input, async () => {
@@ -41,10 +44,13 @@ export const run: RunVerb = async (input) => {
         `This runs the install script of ${plain(repository)} here, or links its files. Continue?`,
       );
     const folder = resolve(value.folder ?? join(HOME, ".config", "slipway", "dotfiles"));
-    await fetched(input, repository, folder, value.branch);
-    const script = SCRIPTS.find((name) => isRunnable(join(folder, name)));
+    await fetched(input, repository, { folder, branch: value.branch, replaces: has.replace });
+    const script = value["install-command"] ?? SCRIPTS.find((name) => isRunnable(join(folder, name)));
     const linked = script === undefined ? linkDotfiles(folder, HOME) : [];
-    if (script !== undefined) await runIn(input, folder, [join(folder, script)], `${script} failed`);
+    if (script !== undefined) {
+      const command = script === value["install-command"] ? ["sh", "-c", script] : [join(folder, script)];
+      await runIn(input, folder, command, `${script} failed`);
+    }
     if (has.json) input.print(JSON.stringify({ folder, script: script ?? null, linked }));
     else if (script !== undefined) input.print(`${script} of ${plain(repository)} was run.`);
     else input.print(linked.length > 0 ? `Linked ${linked.map(plain).join(", ")}.` : "Everything is already linked.");
@@ -52,24 +58,28 @@ export const run: RunVerb = async (input) => {
   });
 };
 
+type Clone = { readonly folder: string; readonly branch: string | undefined; readonly replaces: boolean };
+
 /** A copy of the repository, new or brought up to date; changes that were made in it are left alone. */
-const fetched = async (
-  input: VerbInput,
-  repository: string,
-  folder: string,
-  branch: string | undefined,
-): Promise<void> => {
-  if (!Bun.which("git")) throw new VerbFailure("git is not installed");
+const fetched = async (input: VerbInput, repository: string, { folder, branch, replaces }: Clone): Promise<void> => {
+  if (!Bun.which("git", { PATH: input.env.PATH ?? "" })) throw new VerbFailure("git is not installed");
+  const known = await readOrigin(folder);
+  if (known !== undefined && known !== repository) {
+    if (!replaces) throw new VerbFailure(`${folder} holds ${plain(known) || "another repository"}; move it away first`);
+    // Links lead into the folder, so the next clone takes the same place.
+    keepFormer(folder);
+  }
   if (!existsSync(join(folder, ".git"))) {
     if (existsSync(folder) && readdirSync(folder).length > 0) throw new VerbFailure(`${folder} is not empty`);
     mkdirSync(dirname(folder), { recursive: true });
     const at = branch === undefined ? [] : ["--branch", branch];
-    await runIn(input, dirname(folder), ["git", "clone", ...at, "--", repository, folder], "git clone failed");
+    // A clone that was interrupted is none.
+    const staging = `${folder}.cloning`;
+    rmSync(staging, { recursive: true, force: true });
+    await runIn(input, dirname(folder), ["git", "clone", ...at, "--", repository, staging], "git clone failed");
+    renameSync(staging, folder);
     return;
   }
-  const known = (await Bun.$`git -C ${folder} remote get-url origin`.quiet().nothrow().text()).trim();
-  if (known !== repository)
-    throw new VerbFailure(`${folder} holds ${plain(known) || "another repository"}; move it away first`);
   // First, so that a branch that is newer than the clone is there.
   await runIn(input, folder, ["git", "fetch", "--tags", "origin"], "git fetch failed");
   if (branch !== undefined) await runIn(input, folder, ["git", "checkout", branch, "--"], "git checkout failed");
@@ -81,6 +91,12 @@ const fetched = async (
     await runIn(input, folder, ["git", "merge", "--ff-only", "@{upstream}"], "git merge failed");
   }
 };
+
+/** Where the clone in this folder is from; empty when Git does not know it, undefined without a clone. */
+const readOrigin = async (folder: string): Promise<string | undefined> =>
+  existsSync(join(folder, ".git"))
+    ? (await Bun.$`git -C ${folder} remote get-url origin`.quiet().nothrow().text()).trim()
+    : undefined;
 
 /** What the program says goes to standard error: standard output is the result alone. */
 const runIn = async (input: VerbInput, cwd: string, command: string[], failed: string): Promise<void> => {

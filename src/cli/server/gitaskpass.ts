@@ -1,6 +1,6 @@
 // `slipway gitaskpass PROMPT`: whom git of a workspace asks for user names and passwords (GIT_ASKPASS). Answers with the owner's token at
 // the provider of that URL; while no account is linked it says where to link one and waits (rules EA-18, EA-19). A URL of no provider is
-// none of its business: git then asks the person.
+// none of its business: git then asks the person. With SLIPWAY_GIT_NO_WAIT=1 it fails instead of waiting.
 import type { Clock } from "#base/clock.ts";
 import { loadDaemonConfig } from "#base/config.ts";
 import { pause } from "#base/retry.ts";
@@ -22,6 +22,7 @@ export const run: RunVerb = async (input) => {
   try {
     const now = await ask(client, at, input.signal);
     if (now.url !== "") input.printError(`slipway: to continue, link your account at ${now.url}\n`);
+    if (now.url !== "" && input.env.SLIPWAY_GIT_NO_WAIT === "1") return EXIT.failed;
     const { username, password } = now.url === "" ? now : await linked(client, at, input);
     input.print(field === "Username" ? username : password);
     return EXIT.ok;

@@ -169,7 +169,7 @@ export class AgentSession {
   async #start(): Promise<void> {
     const { manifest, lifecycle } = this.#options;
     lifecycle.enter("starting");
-    const outcome = await runStartScripts(manifest.scripts, this.#runner);
+    const outcome = await runStartScripts(manifest.scripts, this.#runner, this.#stopping.signal);
     log("daemon").info("start scripts have ended: {outcome}", { outcome });
     if (this.#stopping.signal.aborted) return;
     lifecycle.enter(outcome);

@@ -8,7 +8,7 @@ import type { LogLevel } from "#schema/log-level.ts";
 import { Timing_Stage, Timing_Status, type WorkspaceAgentScript } from "#src/wire/gen/agent_pb.ts";
 import type { BinFolder } from "../bin-folder.ts";
 import type { Reports } from "../connection/reports.ts";
-import { type Environment, resolvePlace, toId } from "../environment.ts";
+import { type Environment, resolveFolder, resolvePlace, toId } from "../environment.ts";
 import { durationMs, timestamp } from "../times.ts";
 import type { ProcessGroups } from "./groups.ts";
 import { LineSplitter } from "./lines.ts";
@@ -101,7 +101,8 @@ export class ScriptRunner {
     const file = this.#openFile(script.logPath, source);
     try {
       return await runScript(script.script, {
-        directory,
+        // The agent's folder may be one that a start script is yet to make.
+        directory: script.isDotfiles ? resolveFolder("", env) : directory,
         env: { ...env, ...bin.envOf(toId(script.id)) },
         clock,
         groups,

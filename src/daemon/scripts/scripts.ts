@@ -12,14 +12,19 @@ const MAX_WAIT_MS = 3_600_000;
 const STOP_LIMIT_MS = 20_000;
 
 /**
- * Runs the start scripts side by side. Resolves when those that block login have ended, or all of them when none does; the others go
- * on. `ready`, `start_error` when one has failed, else `start_timeout` when one was ended for its time (facts/platform 2.2).
+ * Installs the owner's dotfiles, however that ends, then runs the start scripts side by side. Resolves when those that block login have
+ * ended, or all of them when none does; the others go on. `ready`, `start_error` when one has failed, else `start_timeout` when one was ended
+ * for its time (facts/platform 2.2).
  */
 export const runStartScripts = async (
   scripts: readonly Script[],
   runner: ScriptRunner,
+  signal: AbortSignal,
 ): Promise<"ready" | "start_error" | "start_timeout"> => {
-  const runs = scripts.filter((one) => one.runOnStart).map((script) => ({ script, end: runner.run(script, "start") }));
+  for (const script of scripts.filter((one) => one.isDotfiles)) await runner.run(script, "start");
+  if (signal.aborted) return "ready";
+  const starting = scripts.filter((one) => one.runOnStart && !one.isDotfiles);
+  const runs = starting.map((script) => ({ script, end: runner.run(script, "start") }));
   const blocking = runs.filter(({ script }) => script.startBlocksLogin);
   const worst = findWorst(await Promise.all((blocking.length > 0 ? blocking : runs).map(({ end }) => end)));
   return worst === "ok" ? "ready" : `start_${worst}`;

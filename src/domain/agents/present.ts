@@ -203,6 +203,7 @@ const presentScript = (script: AgentScriptRow, open: TextChange): WorkspaceAgent
   run_on_start: script.run_on_start,
   run_on_stop: script.run_on_stop,
   start_blocks_login: script.start_blocks_login,
+  ...(script.is_dotfiles ? { is_dotfiles: true } : {}),
   timeout: script.timeout_seconds * NANOSECONDS,
   ...(script.status === null ? {} : { status: script.status as "ok", exit_code: script.exit_code ?? 0 }),
 });

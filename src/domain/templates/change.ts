@@ -70,6 +70,7 @@ export const makeTemplate = async (
     require_active_version: body.require_active_version ?? false,
     trash_days: body.trash_days ?? DEFAULT_TRASH_DAYS,
     wake_on_connect: body.wake_on_connect ?? "people",
+    allow_dotfiles: body.allow_dotfiles ?? true,
     snapshots_on_stop: body.snapshots_on_stop ?? 0,
     default_coding_agent,
     home_backups: body.home_backups ?? true,

@@ -45,6 +45,7 @@ export const presentTemplate = (
   require_active_version: template.require_active_version,
   trash_days: template.trash_days,
   wake_on_connect: template.wake_on_connect as WakeLevel,
+  allow_dotfiles: template.allow_dotfiles,
   snapshots_on_stop: template.snapshots_on_stop,
   default_coding_agent: template.default_coding_agent,
   home_backups: template.home_backups,

@@ -54,6 +54,9 @@ export const AgentScript = namedObject("AgentScript", {
   run_on_start: t.Boolean(),
   run_on_stop: t.Boolean(),
   start_blocks_login: t.Boolean({ description: "People wait for it before they can sign in." }),
+  is_dotfiles: t.Optional(
+    t.Literal(true, { description: "It installs the owner's dotfiles. The other start scripts wait for it." }),
+  ),
   timeout: t.Integer({ description: "Nanoseconds; 0 means no limit." }),
   status: t.Optional(
     named("AgentScriptStatus", oneOf(SCRIPT_STATUSES, "How the last run ended; absent until it has run.")),

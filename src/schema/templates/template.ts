@@ -76,6 +76,7 @@ export const Template = namedObject("Template", {
   default_coding_agent: t.String({
     description: "The coding agent that chats and tasks in its workspaces begin with by default; empty: none.",
   }),
+  allow_dotfiles: t.Boolean({ description: "Whether its workspaces install the dotfiles of their owner." }),
   snapshots_unsupported: t.String({ description: "Why its workspaces can have no snapshots; empty when they can." }),
   max_port_share_level: t.String({ description: "owner, authenticated, organization or public." }),
   use_classic_parameter_flow: t.Boolean(),
@@ -115,6 +116,9 @@ const settings = {
       description:
         "The coding agent that chats and tasks in its workspaces begin with by default: the name of one that is turned on; empty: none.",
     }),
+  ),
+  allow_dotfiles: t.Optional(
+    t.Boolean({ description: "Whether its workspaces install the dotfiles of their owner; default true." }),
   ),
   trash_days: t.Optional(
     t.Integer({

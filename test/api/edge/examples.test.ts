@@ -178,6 +178,7 @@ test("[HT-40] examples of settings work as they are sent", async () => {
     "PUT /users/{user}/appearance",
     "PUT /users/{user}/quiet-hours",
     "PUT /users/{user}/preferences",
+    "PUT /users/{user}/dotfiles",
     "POST /users/{user}/keys/tokens",
     "POST /users/{user}/skills",
     "POST /users/{user}/secrets",

@@ -14,8 +14,11 @@ import { EXIT, type RunVerb } from "#src/cli/verb.ts";
 import { ServerPlace } from "#test/crash/server.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
+import { makeRepository } from "#test/support/repository.ts";
 import { ADMIN } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitWorkspace, createBuild } from "#test/support/workspaces.ts";
 import { bareRepository, httpGitHost, run, sshHost } from "./git-hosts.ts";
 import { FakeProvider } from "./provider.ts";
 import { LOCAL, link } from "./world.ts";
@@ -85,11 +88,86 @@ testNeeding(
   },
 );
 
+testNeeding(
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, one("localOfProcess")],
+  "[DF-4] private dotfiles are installed by the owner's linked account or key; without them the workspace starts and its agent says why",
+  async () => {
+    using provider = new FakeProvider();
+    await using place = await ServerPlace.make();
+    const root = join(place.scratch, "hosted");
+    for (const name of ["", "/ssh"]) mkdirSync(root + name, { recursive: true });
+    for (const name of ["web", "secure"]) {
+      const bare = await bareRepository(needs.git.file, join(root, `${name}.git`));
+      const work = makeRepository(join(root, "work", name), { empty: true });
+      work.write(".vimrc", `of ${name}`);
+      work.git("add", ".");
+      work.git("commit", "-qm", "first");
+      work.git("push", "-q", bare, "main");
+    }
+    using web = httpGitHost(needs.git.file, root, (token) => provider.counts(token));
+    const setting = provider.setting("git", { regex: `^${web.url.origin}/` });
+    await place.start({ env: { ...LOCAL, SLIPWAY_EXTERNAL_AUTH: JSON.stringify([setting]) } });
+    const admin = await place.client.signIn(ADMIN.email, ADMIN.password);
+    const { public_key } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
+    using secure = await sshHost(needs.sshd.file, needs.sshKeygen.file, join(root, "ssh"), public_key);
+    const scripts = [{ display_name: "Own", script: 'cat "$HOME/.vimrc" || true', run_on_start: true }];
+    const resources = [{ name: "main", agents: [{ name: "main", scripts }] }];
+    const template = await makeTemplate(admin, JSON.stringify({ provisioner: "local", resources }));
+    const setUrl = (url: string) => admin.put("/api/v2/users/me/dotfiles", { url });
+    /** The agent of this build, once its scripts have ended, and what they said. */
+    const started = async (id: string) => {
+      const { latest_build } = await awaitWorkspace(admin, id, (one) =>
+        listAgents(one).some(
+          ({ scripts, lifecycle_state }) => lifecycle_state === "ready" && scripts.every(({ status }) => status),
+        ),
+      );
+      const [agent] = listAgents({ latest_build });
+      const lines = await until(async () => {
+        const logs = await admin.get<AgentLog[]>(`/api/v2/workspaceagents/${agent?.id}/logs`);
+        return logs.length > 0 && logs.map(({ output }) => output);
+      });
+      return { agent, status: agent?.scripts.find(({ is_dotfiles }) => is_dotfiles)?.status, said: lines.join("\n") };
+    };
+    await setUrl(new URL("web.git", web.url).href);
+    const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
+      name: "dev",
+      template_id: template.id,
+    });
+    const refused = await started(id);
+    expect([refused.status, refused.agent?.lifecycle_state]).toEqual(["exit_failure", "ready"]);
+    expect(refused.said).toContain(`link your account at ${new URL("/external-auth/git", place.client.url).href}`);
+
+    const restart = async () => {
+      for (const transition of ["stop", "start"] as const) {
+        await createBuild(admin, id, transition);
+        const is = transition === "stop" ? "stopped" : "running";
+        await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === is);
+      }
+      return started(id);
+    };
+    await link(admin, provider, "git");
+    const byAccount = await restart();
+    expect([byAccount.status, byAccount.said.includes("of web")]).toEqual(["ok", true]);
+    await setUrl(secure.url(join(root, "secure.git")));
+    const byKey = await restart();
+    expect([byKey.status, byKey.said.includes("of secure")]).toEqual(["ok", true]);
+    expect(`${byAccount.said}${byKey.said}`).not.toContain("canary");
+  },
+);
+
+const listAgents = ({ latest_build }: Pick<Workspace, "latest_build">) =>
+  latest_build.resources.flatMap(({ agents = [] }) => agents);
+
 /** The verb as git calls it, against a server that a test plays. */
 const asked = async (prompt: string, answer: (url: URL) => Response | Promise<Response>) =>
   ran(askpass, [prompt], answer);
 
-const ran = async (verb: RunVerb, argv: string[], answer: (url: URL) => Response | Promise<Response>) => {
+const ran = async (
+  verb: RunVerb,
+  argv: string[],
+  answer: (url: URL) => Response | Promise<Response>,
+  more: Readonly<Record<string, string>> = {},
+) => {
   const urls: URL[] = [];
   await using server = {
     running: Bun.serve({
@@ -106,7 +184,11 @@ const ran = async (verb: RunVerb, argv: string[], answer: (url: URL) => Response
   const errors: string[] = [];
   const code = await verb({
     argv,
-    env: { SLIPWAY_AGENT_URL: server.running.url.origin, SLIPWAY_AGENT_TOKEN: "11111111-2222-4333-8444-555555555555" },
+    env: {
+      SLIPWAY_AGENT_URL: server.running.url.origin,
+      SLIPWAY_AGENT_TOKEN: "11111111-2222-4333-8444-555555555555",
+      ...more,
+    },
     readFile: () => "",
     signal: new AbortController().signal,
     clock: { ...systemClock, after: (_, later) => systemClock.after(0, later) },
@@ -132,6 +214,24 @@ test("[EA-18] git's two questions are answered; the token itself, which git puts
   const password = await asked("Password for 'https://t0ken:x@git.example/a/b.git': ", () => Response.json(linked));
   expect([password.code, password.printed]).toEqual([EXIT.ok, ["t0ken"]]);
   expect(password.urls.map(({ searchParams }) => searchParams.get("match"))).toEqual(["https://git.example/a/b.git"]);
+});
+
+test("[DF-4] git that must not wait says where to link an account, and fails", async () => {
+  const none = {
+    ...linked,
+    username: "",
+    password: "",
+    access_token: "",
+    url: "https://slipway.example/external-auth/git",
+  };
+  const found = await ran(askpass, ["Username for 'https://git.example': "], () => Response.json(none), {
+    SLIPWAY_GIT_NO_WAIT: "1",
+  });
+  expect([found.code, found.errors.join(""), found.urls.length]).toEqual([
+    EXIT.failed,
+    "slipway: to continue, link your account at https://slipway.example/external-auth/git\n",
+    1,
+  ]);
 });
 
 test("[EA-19] a URL of no provider is left to git, in silence; other refusals are said; the wait goes on over a restart", async () => {

@@ -120,4 +120,5 @@ const toScript = (script: AgentScriptRow, open: TextChange): NonNullable<Manifes
   runOnStop: script.run_on_stop,
   startBlocksLogin: script.start_blocks_login,
   timeout: seconds(script.timeout_seconds),
+  isDotfiles: script.is_dotfiles,
 });

@@ -25,9 +25,10 @@ const SWITCHES = {
   "people-cancel": "allow_user_cancel_workspace_jobs",
   "only-active": "require_active_version",
   "home-backups": "home_backups",
+  dotfiles: "allow_dotfiles",
 } as const;
 const VALUES = [
-  ...["people-autostart", "people-autostop", "people-cancel", "only-active", "home-backups"],
+  ...["people-autostart", "people-autostop", "people-cancel", "only-active", "home-backups", "dotfiles"],
   ...[
     "autostart-days",
     "autostop-days",

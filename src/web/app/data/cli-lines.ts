@@ -111,6 +111,7 @@ const template = (body: Body): string[] => [
   onOff("people-autostop", body.allow_user_autostop),
   onOff("people-cancel", body.allow_user_cancel_workspace_jobs),
   onOff("only-active", body.require_active_version),
+  onOff("dotfiles", body.allow_dotfiles),
   flag("port-sharing", body.max_port_share_level),
   flag("snapshots-on-stop", body.snapshots_on_stop),
   onOff("home-backups", body.home_backups),

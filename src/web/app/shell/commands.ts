@@ -56,6 +56,7 @@ const SECTIONS: readonly {
       ["secrets", "Secrets"],
       ["permissions", "Chat permissions"],
       ["skills", "Skills"],
+      ["dotfiles", "Dotfiles"],
       ["workspaces", "Workspaces"],
       ["quiet-hours", "Quiet hours"],
       ["notifications", "Notifications"],

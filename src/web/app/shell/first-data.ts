@@ -106,6 +106,7 @@ export const FIRST_DATA: FirstData = {
   "/account/tokens": ["/users/me/keys/tokens", "/users/me/keys/tokens/tokenconfig", "/auth/scopes"],
   "/account/accounts": ["/users/me/gitsshkey", "/external-auth"],
   "/account/secrets": ["/users/me/secrets"],
+  "/account/dotfiles": ["/users/me/dotfiles"],
   "/account/skills": ["/users/me/skills"],
   "/account/notifications": ["/notifications/templates/system", "/users/me/notifications/preferences"],
   "/account/permissions": ["/chats/config/user-permissions"],

@@ -7,6 +7,7 @@ import { Frame } from "../../shell/frame.tsx";
 import { Accounts } from "./accounts.tsx";
 import { Applications } from "./applications.tsx";
 import { Confirmations } from "./confirm.tsx";
+import { Dotfiles } from "./dotfiles.tsx";
 import { Notifications } from "./notifications.tsx";
 import { Permissions } from "./permissions.tsx";
 import { Profile } from "./profile.tsx";
@@ -30,6 +31,7 @@ const SECTIONS: readonly Section[] = [
   { name: "ai-usage", label: "AI usage", page: OwnAiUsage },
   { name: "secrets", label: "Secrets", page: Secrets },
   { name: "skills", label: "Skills", page: Skills },
+  { name: "dotfiles", label: "Dotfiles", page: Dotfiles },
   { name: "workspaces", label: "Workspaces", page: WorkspacePreferences },
   { name: "quiet-hours", label: "Quiet hours", page: QuietHours },
   { name: "notifications", label: "Notifications", page: Notifications },

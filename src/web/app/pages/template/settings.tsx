@@ -30,6 +30,7 @@ const SWITCHES = [
   { name: "allow_user_cancel_workspace_jobs", label: "Users can cancel builds" },
   { name: "require_active_version", label: "Always use the active version" },
   { name: "home_backups", label: "Back up the files of its workspaces by schedule" },
+  { name: "allow_dotfiles", label: "Install users' dotfiles" },
 ] as const;
 
 const SHARING = {

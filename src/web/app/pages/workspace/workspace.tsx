@@ -28,6 +28,7 @@ import { Activity } from "./activity.tsx";
 import { AgentChoice } from "./agent-choice.tsx";
 import { Apps } from "./apps.tsx";
 import { Builds } from "./builds.tsx";
+import { DotfilesFailed } from "./dotfiles-failed.tsx";
 import { Facts } from "./facts.tsx";
 import { useFeed } from "./feed.ts";
 import { Files, NoFiles } from "./files.tsx";
@@ -189,6 +190,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
       )}
       <StopsSoon row={row} />
       <OutOfSpace agents={agents} />
+      <DotfilesFailed agents={agents} logs={`${base}/logs`} />
       <ForkDialog />
       <div class="page top">
         <Stats row={row} workspace={workspace} />

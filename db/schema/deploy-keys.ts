@@ -1,0 +1,25 @@
+// Deploy keys of people: a key pair for one repository, with which their workspaces and the server reach it.
+import { integer, text, uniqueIndex } from "drizzle-orm/sqlite-core";
+import { quietTable } from "./touching.ts";
+import { users } from "./users.ts";
+
+export const deploy_keys = quietTable(
+  "deploy_keys",
+  {
+    id: text().primaryKey(),
+    user_id: text()
+      .notNull()
+      .references(() => users.id),
+    /** The repository on the web, and where ssh reaches it. */
+    url: text().notNull(),
+    ssh_url: text().notNull(),
+    /** Host and path of both, by which they are found (src/git/deploy-key.ts). */
+    repository: text().notNull(),
+    ssh_repository: text().notNull(),
+    public_key: text().notNull(),
+    /** Sealed (src/base/encryption.ts) for the context `deploy_key:<user_id>:<id>`. */
+    sealed_private_key: text().notNull(),
+    created_at: integer().notNull(),
+  },
+  (table) => [uniqueIndex("deploy_keys_repository").on(table.user_id, table.repository)],
+);

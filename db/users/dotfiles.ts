@@ -1,0 +1,20 @@
+// The dotfiles of people, which are columns of their accounts.
+import { and, eq, ne, sql } from "drizzle-orm";
+import { build, query } from "../engine/sql.ts";
+import { templates } from "../schema/templates.ts";
+import { users } from "../schema/users.ts";
+
+const place = sql.placeholder;
+
+/** What a workspace is to install: {owner_id, template_id}. Missing where the owner has none, or the template allows none. */
+export const findDotfilesToInstall = query(
+  build
+    .select({
+      url: users.dotfiles_url,
+      branch: users.dotfiles_branch,
+      install_command: users.dotfiles_install_command,
+    })
+    .from(users)
+    .innerJoin(templates, and(eq(templates.id, place("template_id")), eq(templates.allow_dotfiles, true)))
+    .where(and(eq(users.id, place("owner_id")), ne(users.dotfiles_url, ""))),
+);

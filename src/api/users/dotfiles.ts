@@ -1,0 +1,67 @@
+// The dotfiles of an account.
+import { removeDotfiles, setDotfiles, toDotfiles } from "#domain/users/dotfiles.ts";
+import { userPath } from "#domain/users/find.ts";
+import { findOwn } from "#domain/users/looks.ts";
+import { Dotfiles, UpdateDotfiles } from "#schema/users/dotfiles.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+const tags = ["Users"];
+const of = { user: true, params: userPath } as const;
+
+/** `GET`, `PUT` and `DELETE users/{user}/dotfiles`. */
+export const userDotfiles = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .get("/:user/dotfiles", async ({ caller, params }) => toDotfiles(await findOwn(ctx, params.user, caller)), {
+      ...of,
+      response: { 200: Dotfiles, ...fails(401, 403, 404) },
+      detail: operation({
+        tags,
+        operationId: "getDotfiles",
+        summary: "Get your dotfiles",
+        scope: "user:read_personal",
+      }),
+    })
+    .put(
+      "/:user/dotfiles",
+      async ({ caller, params, body }) => setDotfiles(ctx, await findOwn(ctx, params.user, caller), body),
+      {
+        ...of,
+        body: UpdateDotfiles,
+        response: { 200: Dotfiles, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "updateDotfiles",
+          summary: "Set your dotfiles",
+          description:
+            "Your workspaces install them before their start scripts, from their next start on, where the template allows it. What is left out is empty.",
+          example: { url: "https://github.com/ada/dotfiles", branch: "main" },
+          audit: target.writes(target.user),
+          scope: "user:update_personal",
+        }),
+      },
+    )
+    .delete(
+      "/:user/dotfiles",
+      async ({ caller, params, set }) => {
+        await removeDotfiles(ctx, await findOwn(ctx, params.user, caller));
+        set.status = 204;
+      },
+      {
+        ...of,
+        response: { 204: NoContent, ...fails(401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "deleteDotfiles",
+          summary: "Remove your dotfiles",
+          description: "Workspaces stop installing them. Files that are there stay.",
+          audit: target.writes(target.user),
+          scope: "user:update_personal",
+        }),
+      },
+    );

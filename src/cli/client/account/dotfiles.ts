@@ -1,0 +1,45 @@
+// `slipway account dotfiles [REPOSITORY]`: the dotfiles that one's workspaces install at each start.
+import { usageError } from "#base/usage-error.ts";
+import type { Dotfiles } from "#schema/users/dotfiles.ts";
+import { readArguments } from "../../arguments.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+const PATH = "/api/v2/users/me/dotfiles";
+const NONE: Dotfiles = { url: "", branch: "", install_command: "" };
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, {
+    values: ["branch", "install-command"],
+    switches: ["remove"],
+  });
+  const [url, more] = words;
+  const { branch, "install-command": install_command } = value;
+  if (more !== undefined) throw usageError(more, "unexpected argument");
+  if (url === undefined && (branch ?? install_command) !== undefined) {
+    throw usageError("account dotfiles", "expected the repository with your dotfiles");
+  }
+  if (has.remove && url !== undefined) throw usageError("--remove", "not with a repository");
+  return withServer("account dotfiles", input, value, async ({ client }) => {
+    if (has.remove) await client.delete(PATH);
+    const dotfiles = has.remove
+      ? NONE
+      : url === undefined
+        ? await client.get(PATH)
+        : await client.put(PATH, {
+            url,
+            ...(branch === undefined ? {} : { branch }),
+            ...(install_command === undefined ? {} : { install_command }),
+          });
+    input.print(has.json ? JSON.stringify(dotfiles) : describe(dotfiles));
+    return EXIT.ok;
+  });
+};
+
+const describe = ({ url, branch, install_command }: Dotfiles): string => {
+  if (url === "") return "Your workspaces install no dotfiles. Set them with `slipway account dotfiles REPOSITORY`.";
+  const at = branch === "" ? "" : ` (${plain(branch)})`;
+  const how = install_command === "" ? "" : ` with ${plain(install_command)}`;
+  return `Your workspaces install ${plain(url)}${at}${how} at each start.`;
+};

@@ -1,0 +1,65 @@
+// The dotfiles of an account, which the workspaces of its owner install before their start scripts (rules DF-1 to DF-3).
+import { invalidField } from "#base/errors.ts";
+import { updateUser } from "#db/users/users.ts";
+import type { Dotfiles, UpdateDotfiles } from "#schema/users/dotfiles.ts";
+import type { DomainContext } from "../context.ts";
+import { userChanged } from "./audit.ts";
+import type { KnownUser } from "./find.ts";
+
+type Deps = Pick<DomainContext, "store" | "clock">;
+
+export const toDotfiles = (user: KnownUser): Dotfiles => ({
+  url: user.dotfiles_url,
+  branch: user.dotfiles_branch,
+  install_command: user.dotfiles_install_command,
+});
+
+/** 400 for what git would not clone. Workspaces take it over at their next start. */
+export const setDotfiles = async (
+  deps: Deps,
+  user: KnownUser,
+  { url, branch = "", install_command = "" }: UpdateDotfiles,
+): Promise<Dotfiles> => {
+  const dotfiles = { url: url.trim(), branch: branch.trim(), install_command: install_command.trim() };
+  const problem = findUrlProblem(dotfiles.url);
+  if (problem !== undefined) throw invalidField("url", problem);
+  if (/^-|\s/.test(dotfiles.branch)) throw invalidField("branch", "is not a name of a branch");
+  await write(deps, user, dotfiles);
+  return dotfiles;
+};
+
+/** Workspaces keep the files that they have installed. */
+export const removeDotfiles = (deps: Deps, user: KnownUser): Promise<void> =>
+  write(deps, user, { url: "", branch: "", install_command: "" });
+
+const write = async ({ store, clock }: Deps, user: KnownUser, dotfiles: Dotfiles): Promise<void> => {
+  const patch = {
+    dotfiles_url: dotfiles.url,
+    dotfiles_branch: dotfiles.branch,
+    dotfiles_install_command: dotfiles.install_command,
+  };
+  if (Object.entries(patch).every(([name, value]) => user[name as keyof typeof patch] === value)) return;
+  const now = clock.now();
+  await store.commit([
+    updateUser(user.id, { ...patch, updated_at: now }, { expect: 1 }),
+    userChanged(user, patch, now),
+  ]);
+};
+
+const SCP = /^(?:\w[\w.-]*@)?\w[\w.-]*:(?!\/\/)[^\s-]\S*$/;
+const SCHEMES = new Set(["http:", "https:", "ssh:"]);
+
+const findUrlProblem = (url: string): string | undefined => {
+  if (SCP.test(url)) return undefined;
+  if (/\s/.test(url) || !URL.canParse(url) || !SCHEMES.has(new URL(url).protocol)) {
+    return "must be the address of a Git repository, such as https://github.com/ada/dotfiles or git@github.com:ada/dotfiles";
+  }
+  const { password, username, protocol, hostname, pathname } = new URL(url);
+  // It is stored and shown as it is. The user of ssh is no secret.
+  if (password !== "" || (username !== "" && protocol !== "ssh:")) {
+    return "must not hold a password or token: link your account at the host instead";
+  }
+  if (!/^[\w[]/.test(hostname) || username.startsWith("-") || pathname.length < 2)
+    return "must name a host and a repository";
+  return undefined;
+};

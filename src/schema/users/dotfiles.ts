@@ -1,0 +1,33 @@
+// Wire shapes of the dotfiles of an account: a git repository that the workspaces of its owner install at each start.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { named, namedObject } from "../named.ts";
+import { strictObject } from "../strict.ts";
+import { lineText } from "../text.ts";
+
+const url = lineText({
+  maxLength: 2_048,
+  description: "What git clones: an address with http, https or ssh, or such as `git@example.com:ada/dotfiles`.",
+});
+const branch = lineText({ maxLength: 255, description: "A branch or tag; empty: the default branch." });
+const install_command = lineText({
+  maxLength: 1_024,
+  description:
+    "Runs with `sh` in the clone. Empty: the repository's install script, or its dotfiles are linked into the home directory.",
+});
+
+export const Dotfiles = namedObject("Dotfiles", {
+  url: { ...url, description: `${url.description} Empty: none.` },
+  branch,
+  install_command,
+});
+export type Dotfiles = Static<typeof Dotfiles>;
+
+export const UpdateDotfiles = named(
+  "UpdateDotfilesRequest",
+  strictObject({
+    url: { ...url, minLength: 1 },
+    branch: t.Optional(branch),
+    install_command: t.Optional(install_command),
+  }),
+);
+export type UpdateDotfiles = Static<typeof UpdateDotfiles>;

@@ -1,0 +1,123 @@
+// The dotfiles of the account: a repository that all of one's workspaces install at each start.
+import { useSignal } from "@preact/signals";
+import type { Dotfiles as Chosen } from "#schema/users/dotfiles.ts";
+import { call, formatError, Problem } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { Failed } from "../../parts/empty.tsx";
+import { Field } from "../../parts/field.tsx";
+import { submits } from "../../parts/handlers.ts";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { failed, say } from "../../shell/toasts.tsx";
+
+const path = { user: "me" };
+
+export const Dotfiles = () => {
+  const { state, again } = useResource("dotfiles", () => call("GET /users/:user/dotfiles", { path }));
+  const { data, error } = state.value;
+  if (error) return <Failed what="Can't load your dotfiles" error={error} again={again} />;
+  if (!data) return <Skeleton lines={5} />;
+  return (
+    <section class="panel" aria-labelledby="dotfiles">
+      <header>
+        <h2 id="dotfiles">Dotfiles</h2>
+      </header>
+      <div class="body stack">
+        <p>
+          Your workspaces clone this repository and install it before their start scripts. Changes apply from the next
+          start. A template can turn this off for its workspaces.
+        </p>
+        <Form key={JSON.stringify(data)} chosen={data} again={again} />
+      </div>
+    </section>
+  );
+};
+
+const FIELDS = ["url", "branch", "install_command"] as const;
+type Problems = Partial<Record<(typeof FIELDS)[number] | "other", string>>;
+
+const toProblems = (error: unknown): Problems => {
+  const named = error instanceof Problem ? (error.body.validations ?? []) : [];
+  const found = Object.fromEntries(named.map(({ field, detail }) => [field, detail])) as Problems;
+  return FIELDS.some((name) => found[name]) ? found : { other: formatError(error) };
+};
+
+const Form = ({ chosen, again }: { chosen: Chosen; again: () => Promise<void> }) => {
+  const problems = useSignal<Problems>({});
+  const save = async (form: HTMLFormElement): Promise<void> => {
+    const {
+      url = "",
+      branch = "",
+      install_command = "",
+    } = Object.fromEntries(new FormData(form)) as Record<string, string>;
+    try {
+      await call("PUT /users/:user/dotfiles", { path, body: { url, branch, install_command } });
+      problems.value = {};
+      await again();
+      say("Dotfiles saved");
+    } catch (error) {
+      problems.value = toProblems(error);
+    }
+  };
+  const remove = async (): Promise<void> => {
+    try {
+      await call("DELETE /users/:user/dotfiles", { path });
+      await again();
+      say("Dotfiles removed. Files in your workspaces stay.");
+    } catch (error) {
+      failed(error);
+    }
+  };
+  return (
+    <form class="stack" aria-label="Dotfiles" onSubmit={submits(save)}>
+      <Field
+        label="Repository"
+        name="url"
+        required
+        maxLength={2_048}
+        spellcheck={false}
+        autocapitalize="none"
+        placeholder="https://github.com/ada/dotfiles"
+        defaultValue={chosen.url}
+        hint="For a private repository, link your account at the host, or use the SSH address and add your Git key there."
+        error={problems.value.url}
+      />
+      <Field
+        label="Branch"
+        name="branch"
+        maxLength={255}
+        spellcheck={false}
+        autocapitalize="none"
+        defaultValue={chosen.branch}
+        hint="Leave empty for the default branch."
+        error={problems.value.branch}
+      />
+      <Field
+        label="Install command"
+        name="install_command"
+        maxLength={1_024}
+        spellcheck={false}
+        autocapitalize="none"
+        defaultValue={chosen.install_command}
+        hint={
+          <>
+            Leave empty to run the repository's <code>install.sh</code>, <code>bootstrap.sh</code> or{" "}
+            <code>setup.sh</code>, or to link its dotfiles into your home directory.
+          </>
+        }
+        error={problems.value.install_command}
+      />
+      {problems.value.other && (
+        <p class="t-bad" role="alert">
+          {problems.value.other}
+        </p>
+      )}
+      <div class="line wrap">
+        <Button look="primary" type="submit">
+          Save dotfiles
+        </Button>
+        {chosen.url !== "" && <Button onPress={remove}>Remove dotfiles</Button>}
+      </div>
+    </form>
+  );
+};

@@ -1,0 +1,129 @@
+// The dotfiles of an account: who sets them, what is refused, and which agents are given a script that installs them.
+import { afterAll, beforeAll, expect, setDefaultTimeout, test } from "bun:test";
+import { uuidBytes, uuidFromBytes } from "#base/ids.ts";
+import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Dotfiles } from "#schema/users/dotfiles.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { ApiError, Client } from "#src/client.ts";
+import { connectAgent } from "#test/api/agents/rpc-agent.ts";
+import { scaled } from "#test/support/pace.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { awaitBuild, createBuild, openWorld, seedTemplate, type World } from "#test/support/workspaces.ts";
+import { statusOf } from "./people.ts";
+
+setDefaultTimeout(scaled(60_000));
+
+const D = "/api/v2/users/me/dotfiles";
+const NONE: Dotfiles = { url: "", branch: "", install_command: "" };
+const SET: Dotfiles = { url: "https://git.example.com/ada/dot's", branch: "main", install_command: "make all" };
+const TEXT = `SLIPWAY_GIT_NO_WAIT=1 exec "$CODER_SCRIPT_BIN_DIR/slipway" dotfiles --yes --replace --branch='main' --install-command='make all' 'https://git.example.com/ada/dot'\\''s'\n`;
+/** Two agents: the second may have nothing of the owner's. */
+const manifest = (token: string): Manifest => ({
+  provisioner: "echo",
+  resources: [
+    {
+      name: "main",
+      agents: [
+        { name: "main", token, scripts: [{ display_name: "Own", script: "true", run_on_start: true }] },
+        { name: "bare", api_key_scope: "no_user_data" },
+      ],
+    },
+  ],
+});
+let world: World;
+let ada: Client;
+
+beforeAll(async () => {
+  world = await openWorld();
+  ada = world.admin.as((await seedUser(world.server, { username: "ada" })).token);
+});
+afterAll(() => world[Symbol.asyncDispose]());
+
+const agentsOf = async (id: string): Promise<WorkspaceAgent[]> => {
+  await awaitBuild(world.admin, id);
+  const { latest_build } = await world.admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+  return latest_build.resources.flatMap(({ agents = [] }) => agents);
+};
+const installs = (agents: readonly WorkspaceAgent[]) =>
+  agents.map(({ name, scripts }) => [name, ...scripts.filter((one) => one.is_dotfiles).map(({ script }) => script)]);
+
+test("[DF-1] each sets and removes dotfiles of their own; what Git would not clone, and a password, is refused and changes nothing", async () => {
+  const put = (body: object) => statusOf(ada, "PUT", "/users/me/dotfiles", body);
+  expect(await ada.get<Dotfiles>(D)).toEqual(NONE);
+  expect(await ada.put<Dotfiles>(D, SET)).toEqual(SET);
+  for (const wrong of [
+    ...["", "dotfiles", "/srv/dotfiles", "file:///srv/dotfiles", "ext::sh -c true", "--upload-pack=x", "https://"],
+    ...["https://t0ken@git.example.com/a/b", "https://a:b@git.example.com/a/b", "ssh://a:b@git.example.com/a/b"],
+    ...["https://git.example.com", "git@git.example.com:-b", "https://git.example.com/a b", "https://-x.example.com/a"],
+    ...["-x@git.example.com:a/b", "ssh://-x@git.example.com/a/b"],
+  ]) {
+    expect([wrong, await put({ url: wrong })]).toEqual([wrong, 400]);
+  }
+  for (const more of [{ branch: "--orphan" }, { branch: "a b" }, { install_command: "a\nb" }, { unknown: 1 }]) {
+    expect([more, await put({ url: SET.url, ...more })]).toEqual([more, 400]);
+  }
+  const words = await ada.put(D, { url: "https://t0ken@git.example.com/a/b" }).catch((error) => error);
+  expect((words as ApiError).body.validations).toEqual([
+    { field: "url", detail: "must not hold a password or token: link your account at the host instead" },
+  ]);
+  expect(await ada.get<Dotfiles>(D)).toEqual(SET);
+  expect([
+    await statusOf(world.admin, "GET", "/users/ada/dotfiles"),
+    await statusOf(world.admin, "PUT", "/users/ada/dotfiles", { url: SET.url }),
+    await statusOf(ada, "GET", "/users/admin/dotfiles"),
+  ]).toEqual([403, 403, 404]);
+  for (const url of ["git@git.example.com:ada/dotfiles.git", "ssh://git@git.example.com:2222/ada/dotfiles"]) {
+    expect(await ada.put<Dotfiles>(D, { url })).toEqual({ url, branch: "", install_command: "" });
+  }
+  await ada.delete(D);
+  expect(await ada.get<Dotfiles>(D)).toEqual(NONE);
+});
+
+test("[DF-2] [DF-3] agents of the owner's workspaces get a script, agents inside them too; none without the owner's data, the template's leave, or dotfiles", async () => {
+  const token = crypto.randomUUID();
+  const admin = world.admin;
+  const { template_id } = await seedTemplate(world.server, manifest(token));
+  const path = `/api/v2/templates/${template_id}` as const;
+  expect((await admin.get<Template>(path)).allow_dotfiles).toBe(true);
+  const create = (name: string) => admin.post<Workspace>("/api/v2/users/me/workspaces", { name, template_id });
+  const { id } = await create("early");
+  expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);
+  await admin.put(D, SET);
+  // Running workspaces take them over at their next start.
+  expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);
+  await createBuild(admin, id, "start");
+  const agents = await agentsOf(id);
+  expect(installs(agents)).toEqual([["main", TEXT], ["bare"]]);
+  const [first, second] = agents.find(({ name }) => name === "main")?.scripts ?? [];
+  expect([first, second]).toMatchObject([
+    { display_name: "Dotfiles", run_on_start: true, start_blocks_login: false, timeout: 300e9 },
+    { display_name: "Own" },
+  ]);
+  expect(second?.is_dotfiles).toBeUndefined();
+  await using agent = await connectAgent(world.server, token);
+  const { scripts } = await agent.agent.getManifest({});
+  expect(scripts.map(({ isDotfiles, displayName }) => [isDotfiles, displayName])).toEqual([
+    [true, "Dotfiles"],
+    [false, "Own"],
+  ]);
+  const child = await agent.agent.createSubAgent({ name: "inside", directory: "/workspaces/app" });
+  await using inside = await connectAgent(world.server, uuidText(child.agent?.authToken));
+  const [copy] = (await inside.agent.getManifest({})).scripts;
+  expect(copy).toMatchObject({ isDotfiles: true, script: TEXT, runOnStart: true, timeout: { seconds: 300n } });
+  // Its lines have a source of their own.
+  const line = { output: "from inside", level: 2 };
+  await inside.agent.batchCreateLogs({ logSourceId: copy?.logSourceId ?? uuidBytes(token), logs: [line] });
+  // Somebody else's start gives nothing of the owner's.
+  const bob = await seedUser(world.server, { username: "bob", roles: ["template-admin"] });
+  await createBuild(world.admin.as(bob.token), id, "start");
+  expect(installs(await agentsOf(id))).toEqual([["main"], ["bare"]]);
+  await admin.patch(path, { allow_dotfiles: false });
+  expect(installs(await agentsOf((await create("forbidden")).id))).toEqual([["main"], ["bare"]]);
+  await admin.patch(path, { allow_dotfiles: true });
+  await admin.delete(D);
+  expect(installs(await agentsOf((await create("removed")).id))).toEqual([["main"], ["bare"]]);
+});
+
+const uuidText = (bytes: Uint8Array | undefined): string => uuidFromBytes(bytes ?? new Uint8Array(16));
