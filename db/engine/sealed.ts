@@ -19,6 +19,7 @@ const SEALED = {
   "secrets of MCP servers": ["mcp_servers", "sealed_secrets"],
   "sessions at sign-in providers": ["oidc_sessions", "sealed_tokens"],
   "SSH keys": ["git_ssh_keys", "sealed_private_key"],
+  "deploy keys": ["deploy_keys", "sealed_private_key"],
   "values of template variables": ["template_versions", "sealed_variable_values"],
   "secrets of people": ["user_secrets", "sealed_value"],
   "secrets of authenticator apps": ["totp_factors", "sealed_secret"],

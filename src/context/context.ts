@@ -50,6 +50,7 @@ import { taskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
 import { terraformImports } from "#domain/templates/terraform-imports.ts";
 import { Accounts } from "#domain/users/accounts.ts";
+import { findKeyForRepository, openDeployKey } from "#domain/users/deploy-keys.ts";
 import { hasAnyUser } from "#domain/users/first-user.ts";
 import type { HashCost } from "#domain/users/passwords.ts";
 import { reportHomeBackups } from "#domain/workspaces/home-backups.ts";
@@ -312,6 +313,10 @@ export class Context implements ApiContext, AsyncDisposable {
       ownersOutbound: repositoryOutbound({ reaches_private }),
       isOwner: async (user_id) => (await store.get(findUser({ id: user_id })))?.roles.includes("owner") ?? false,
       links: this.links,
+      deployKey: async (user_id, url) => {
+        const key = await findKeyForRepository(base, user_id, url);
+        return key && { ssh_url: key.ssh_url, private_key: openDeployKey(base, key) };
+      },
       env: environment,
       root: join(config.data_dir, "repositories"),
     });

@@ -20,6 +20,9 @@ export class GitFailure extends Error {
 /** What git shows to the host. */
 export type GitCredential = { readonly username: string; readonly password: string };
 
+/** A key that git shows to the host over ssh, and the file that remembers the keys of hosts. */
+export type SshAccess = { readonly key_file: string; readonly known_hosts: string };
+
 export type BoundedGitOptions = {
   /** The program. */
   readonly git: string;
@@ -30,6 +33,8 @@ export type BoundedGitOptions = {
   /** The only address that the URL's host has for git. */
   readonly address: string;
   readonly credential: GitCredential | undefined;
+  /** Where the URL is one of ssh. */
+  readonly ssh?: SshAccess | undefined;
   /** Bytes of the largest file that may be written. */
   readonly max_bytes: number;
   readonly signal: AbortSignal;
@@ -98,7 +103,7 @@ export class BoundedGit {
   }
 }
 
-const environmentOf = ({ env, folder, url, address, credential }: BoundedGitOptions): Record<string, string> => {
+const environmentOf = ({ env, folder, url, address, credential, ssh }: BoundedGitOptions): Record<string, string> => {
   const { hostname, port, protocol } = new URL(url);
   const name = hostname.replace(/^\[|\]$/g, "");
   const place = isIP(address) === 6 ? `[${address}]` : address;
@@ -122,7 +127,8 @@ const environmentOf = ({ env, folder, url, address, credential }: BoundedGitOpti
     GIT_CONFIG_NOSYSTEM: "1",
     GIT_CONFIG_GLOBAL: "/dev/null",
     GIT_TERMINAL_PROMPT: "0",
-    GIT_ALLOW_PROTOCOL: "http:https",
+    GIT_ALLOW_PROTOCOL: ssh ? "ssh" : "http:https",
+    ...(ssh ? { GIT_SSH_VARIANT: "ssh", GIT_SSH_COMMAND: sshCommand(url, address, ssh) } : {}),
     SLIPWAY_GIT_USER: credential?.username ?? "",
     SLIPWAY_GIT_PASSWORD: credential?.password ?? "",
     ...Object.fromEntries(authorities.flatMap(([name, value]) => (value ? [[name, value]] : []))),
@@ -130,6 +136,30 @@ const environmentOf = ({ env, folder, url, address, credential }: BoundedGitOpti
     ...Object.fromEntries(settings.map(([key], at) => [`GIT_CONFIG_KEY_${at}`, key])),
     ...Object.fromEntries(settings.map(([, value], at) => [`GIT_CONFIG_VALUE_${at}`, value])),
   };
+};
+
+/** The key is all that is shown, the address all that is reached; the host is known by its name from the first time on. */
+const sshCommand = (url: string, address: string, { key_file, known_hosts }: SshAccess): string => {
+  const { hostname, port } = new URL(url);
+  const path = (text: string): string => text.replaceAll("%", "%%");
+  const settings = {
+    HostName: address,
+    // As ssh itself names a host with another port.
+    HostKeyAlias: port === "" || port === "22" ? hostname : `[${hostname}]:${port}`,
+    CheckHostIP: "no",
+    IdentityFile: path(key_file),
+    IdentitiesOnly: "yes",
+    IdentityAgent: "none",
+    BatchMode: "yes",
+    ConnectTimeout: "15",
+    UserKnownHostsFile: path(known_hosts),
+    StrictHostKeyChecking: "accept-new",
+    UpdateHostKeys: "no",
+  };
+  const options = Object.entries(settings).map(
+    ([name, value]) => `-o '${`${name}="${value}"`.replaceAll("'", "'\\''")}'`,
+  );
+  return `ssh -F /dev/null ${options.join(" ")}`;
 };
 
 const endGroup = (pid: number): void => {

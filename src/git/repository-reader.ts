@@ -1,11 +1,13 @@
 // Reads a repository on its host without cloning it: one commit, its tree, and the few files that somebody asks for. Every request goes to an
 // address that was checked (rules RW-10 to RW-12): git is pinned to it and follows no redirect. Time and size are bounded.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join, resolve } from "node:path";
 import type { Clock, Timer } from "#base/clock.ts";
 import type { RefToTry } from "#base/links/repository-address.ts";
+import { onActiveNode } from "#base/network/read-here.ts";
+import { beginOutside } from "#base/network/request-part.ts";
 import { type Outbound, OutboundError } from "#base/outbound.ts";
-import { BoundedGit, type GitCredential, GitFailure, RepositoryError } from "./bounded-git.ts";
+import { BoundedGit, type GitCredential, GitFailure, RepositoryError, type SshAccess } from "./bounded-git.ts";
 
 export type ReaderOptions = {
   readonly outbound: Outbound;
@@ -20,11 +22,16 @@ export type ReaderOptions = {
   readonly max_bytes?: number;
 };
 
+/** Where ssh reaches a repository, and the private key that it takes. */
+export type DeployKeyAccess = { readonly ssh_url: string; readonly private_key: string };
+
 export type Wanted = {
   readonly url: string;
   /** Tried in this order; the first that is there counts. */
   readonly refs: readonly RefToTry[];
   readonly credential?: GitCredential | undefined;
+  /** Reads over ssh with this key instead. */
+  readonly deploy_key?: DeployKeyAccess | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Fetch the contents of all files, for an archive of them. Default: only those that are read. */
   readonly isWhole?: boolean;
@@ -34,6 +41,9 @@ const TIMEOUT_MS = 25_000;
 const MAX_BYTES = 128 * 1024 * 1024;
 const MAX_LISTING = 24 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
+const KNOWN_HOSTS = "known_hosts";
+const NO_SSH =
+  "The server cannot read repositories with deploy keys: the OpenSSH client is not installed on its machine.";
 const QUERY = "/info/refs?service=git-upload-pack";
 
 export class RepositoryReader {
@@ -45,10 +55,16 @@ export class RepositoryReader {
   }
 
   /** The repository at the first of the references that is there. Rejects with RepositoryError, or the signal's reason. */
-  async open({ url, refs, credential, signal, isWhole = false }: Wanted): Promise<OpenRepository> {
+  async open({ url, refs, credential, deploy_key, signal, isWhole = false }: Wanted): Promise<OpenRepository> {
     const git = Bun.which("git");
     if (!git)
       throw new RepositoryError("no_git", "The server cannot read repositories: git is not installed on its machine.");
+    if (deploy_key && !Bun.which("ssh")) throw new RepositoryError("no_git", NO_SSH);
+    if (deploy_key) {
+      // As for every request of `outbound`, which ssh does not go through.
+      onActiveNode();
+      beginOutside();
+    }
     const { clock, root, env = {}, timeout_ms = TIMEOUT_MS, max_bytes = MAX_BYTES } = this.#options;
     const late = new AbortController();
     const host = new URL(url).host;
@@ -58,13 +74,15 @@ export class RepositoryReader {
     const stop = AbortSignal.any([late.signal, ...(signal ? [signal] : [])]);
     let folder: string | undefined;
     try {
-      const found = await this.#probe(url, credential, stop);
+      const found = deploy_key ? url : await this.#probe(url, credential, stop);
+      const remote = deploy_key?.ssh_url ?? found;
+      const address = await this.#addressOf(remote);
       folder = this.#makeFolder(root);
-      const isSameHost = new URL(found).host === host;
-      const address = await this.#addressOf(found);
-      const shown = isSameHost ? credential : undefined;
-      const run = new BoundedGit({ git, env, folder, url: found, address, credential: shown, max_bytes, signal: stop });
-      const ref = await fetched(run, found, refs, isWhole);
+      const shown = new URL(found).host === host ? credential : undefined;
+      const ssh = deploy_key && this.#prepareSsh(folder, deploy_key);
+      const given = { git, env, folder, url: remote, address, credential: shown, ssh, max_bytes, signal: stop };
+      const run = new BoundedGit(given);
+      const ref = await fetched(run, remote, refs, isWhole);
       const commit = (await run.text(["rev-parse", "FETCH_HEAD^{commit}"])).trim();
       const listing = await run.text(["ls-tree", "-r", "-z", "--full-tree", "--name-only", commit], MAX_LISTING);
       const files = listing.split("\0").filter((path) => path !== "");
@@ -83,6 +101,13 @@ export class RepositoryReader {
     this.#isFresh = true;
     mkdirSync(root, { recursive: true, mode: 0o700 });
     return mkdtempSync(join(root, "copy-"));
+  }
+
+  #prepareSsh(folder: string, { private_key }: DeployKeyAccess): SshAccess {
+    const key_file = join(folder, "deploy-key");
+    writeFileSync(key_file, private_key, { mode: 0o600 });
+    // It outlives the copies. A relative path would lead into this one.
+    return { key_file: resolve(key_file), known_hosts: resolve(dirname(this.#options.root), KNOWN_HOSTS) };
   }
 
   /** Asks the host for the repository, follows where it has moved to, and says in plain words when it refuses. */
@@ -156,7 +181,7 @@ const checkAnswer = ({ status, headers }: Response, { host, url, hasCredential }
       "missing",
       hasCredential
         ? `${host} did not let your linked account read ${what} (status ${status}). Check that the account may read it.`
-        : `${host} has no public repository ${what} (status ${status}). If it is private, link your account at ${host} first.`,
+        : `${host} has no public repository ${what} (status ${status}). If it is private, link your account at ${host} first, or create a deploy key for it.`,
     );
   }
   if (status !== 200) throw new RepositoryError("unreachable", `${host} answered with status ${status} for ${what}.`);
@@ -181,16 +206,34 @@ const fetched = async (
     } catch (error) {
       if (!(error instanceof GitFailure)) throw error;
       if (!/couldn't find remote ref|not our ref|no such remote ref|upload-pack: not our ref/i.test(error.message)) {
-        throw new RepositoryError(
-          "unreachable",
-          `Git could not read the repository from ${host}: ${lastLine(error.message)}`,
-        );
+        throw sshProblem(url, error.message) ?? unreadable(host, lastLine(error.message));
       }
     }
   }
   const [first] = refs;
   const what = first?.kind === "default" ? "is empty" : `has no ${nameOf(first)}`;
   throw new RepositoryError("missing", `The repository at ${host} ${what}.`);
+};
+
+const unreadable = (host: string, reason: string): RepositoryError =>
+  new RepositoryError("unreachable", `Git could not read the repository from ${host}: ${reason}`);
+
+/** Why a repository could not be read over ssh, in plain words; undefined where the URL is of the web. */
+const sshProblem = (url: string, words: string): RepositoryError | undefined => {
+  const { protocol, host, pathname } = new URL(url);
+  if (protocol !== "ssh:") return undefined;
+  const what = pathname.replace(/^\/+|\.git$/g, "");
+  if (/Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(words)) {
+    const text = `The SSH host key of ${host} is another one than before. If that is expected, an administrator removes the host from the files named ${KNOWN_HOSTS} in the folder repositories of the data directory.`;
+    return new RepositoryError("unreachable", text);
+  }
+  if (/Permission denied|not found|not exist|does not appear to be a git|access denied|not permitted/i.test(words)) {
+    const text = `${host} did not let your deploy key read ${what}. Add the public key to the deploy keys of that repository, then try again.`;
+    return new RepositoryError("missing", text);
+  }
+  // What git says behind the words of ssh is the same for every failure.
+  const [first = ""] = words.split("\n").filter((line) => line.trim() !== "" && !line.startsWith("Warning:"));
+  return unreadable(host, lastLine(first.replace(/^ssh: /, "").trim()));
 };
 
 const nameOf = (ref: RefToTry | undefined): string => {

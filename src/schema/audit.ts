@@ -31,6 +31,7 @@ export const RESOURCE_TYPES = [
     "invitation",
     "workspace_snapshot",
     "ai_call",
+    "deploy_key",
   ] as const),
 ] as const;
 export type ResourceType = (typeof RESOURCE_TYPES)[number];

@@ -15,6 +15,16 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   await page.goto(at(`/new?${new URLSearchParams({ repo: closed })}`));
   result.refused = await page.getByRole("alert").textContent();
+  await page.getByRole("button", { name: "Create deploy key" }).click();
+  result.deployKey = await page.getByLabel("Public key").textContent();
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("alert").filter({ hasText: "Git could not read the repository" }).waitFor();
+  await look("repository-deploy-key");
+  await page.goto(at("/account/accounts"));
+  await look("account-deploy-keys");
+  await page.getByRole("button", { name: /^Revoke the deploy key for/ }).click();
+  await page.getByRole("button", { name: "Revoke key" }).click();
+  await page.getByText("Deploy key revoked").waitFor();
 
   await page.keyboard.press("Control+k");
   await page.getByRole("combobox", { name: "Search everything" }).fill(link);

@@ -10,7 +10,7 @@ import { runStory } from "./story.ts";
 
 testNeeding(
   [needs.chromium, needs.node, needs.git, one("local")],
-  "[RW-18][RW-19] a link is opened from its page, from the palette and by pasting it; the page says what was found before anything is made; a chat and a task work in a repository, and the last ones are offered",
+  "[RW-18][RW-19][DK-1] a link is opened from its page, from the palette and by pasting it; the page says what was found before anything is made; a chat and a task work in a repository, and the last ones are offered; a private one gets a deploy key",
   async () => {
     using git = openGitWorld();
     using closed = openGitWorld(() => false);
@@ -23,6 +23,7 @@ testNeeding(
     const lib = await git.publish("lib", { "README.md": "lib" });
     lib.git("push", "-q", "hosted", "main:next");
     await using world = await openWorld();
+    // Nothing answers ssh there.
     const links = [git.link("app"), closed.link("secret"), git.link("lib")];
     const given = [world.server.url.href, world.admin.token ?? "", ...links];
     const told = await runStory("repository.mjs", given);
@@ -38,6 +39,7 @@ testNeeding(
       ["app", { url: git.link("app") }],
     ]);
     expect(told.refused).toContain(`${closed.host} has no public repository secret`);
+    expect(told.deployKey).toStartWith("ssh-ed25519 ");
     expect(told.found).toContain(".devcontainer/a/devcontainer.json");
     expect(told.at).toContain("configuration=");
   },

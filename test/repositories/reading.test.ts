@@ -80,7 +80,7 @@ const REFUSED: readonly (readonly [object, string])[] = [
   [{ url: open.link("none") }, `${open.host} `],
   [
     { url: closed.link("secret") },
-    `${closed.host} has no public repository secret (status 401). If it is private, link your account at ${closed.host} first.`,
+    `${closed.host} has no public repository secret (status 401). If it is private, link your account at ${closed.host} first, or create a deploy key for it.`,
   ],
   [{ url: "http://127.0.0.1:1/app" }, "127.0.0.1:1 cannot be reached"],
 ];

@@ -97,6 +97,9 @@ test("[RW-12] a clone that a host refuses fails with the host's name and what he
   expect(codes).toEqual([1, 1]);
   expect(said).toContain(`could not be cloned from ${git.host}`);
   expect(said).toContain("These commands were skipped");
+  using other = tempDirectory();
+  const byKey = await start(other.path, { ssh_url: "ssh://git@127.0.0.1:1/acme/app.git" });
+  expect(byKey.said).toContain("Check that your deploy key is still in the repository's settings at 127.0.0.1:1");
   expect(existsSync(join(home.path, "app", "never"))).toBe(false);
 });
 

@@ -31,6 +31,10 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
     sealed_value: { as: "value", kind: "secret" },
   },
   git_ssh_key: { ...plain("user_id", "public_key"), sealed_private_key: { as: "private_key", kind: "secret" } },
+  deploy_key: {
+    ...plain("id", "user_id", "url", "ssh_url", "public_key"),
+    sealed_private_key: { as: "private_key", kind: "secret" },
+  },
   organization: plain("id", "name", "display_name", "description", "icon", "sharing_disabled"),
   organization_member: plain("user_id", "organization_id", "username", "roles"),
   template: plain(
@@ -43,11 +47,11 @@ const TRACKED: Partial<Record<ResourceType, Tracked>> = {
       "trash_days",
       "wake_on_connect",
       "default_coding_agent",
+      "allow_dotfiles",
       "max_port_share_level",
       "use_classic_parameter_flow",
       "cors_behavior",
       "created_by",
-      "allow_dotfiles",
     ],
   ),
   template_version: {

@@ -1,9 +1,11 @@
 // The key pair with which a user's workspaces reach git servers: agents get it whole, people see and renew its public half
 // (facts/platform 3.6 and 9.2, rules GK-1 to GK-5). Made on first need, sealed in the store, shown nowhere else.
+import { t } from "elysia";
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import type { GitSshKeyRow } from "#db/users/git-ssh-keys.ts";
 import { mayManageKeys } from "#domain/access.ts";
+import { findKeyForSsh, openDeployKey } from "#domain/users/deploy-keys.ts";
 import { userPath as params, userAt } from "#domain/users/find.ts";
 import { openGitSshKey, readGitSshKey, renewGitSshKey } from "#domain/users/git-ssh-key.ts";
 import { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
@@ -27,23 +29,40 @@ export const agentGitSshKey = (ctx: ApiContext) =>
     .use(callers)
     .get(
       "/me/gitsshkey",
-      async ({ caller, set }) => {
+      async ({ caller, query, set }) => {
         if (caller.api_key_scope === "no_user_data") {
           throw forbidden("This agent may not read personal data of the workspace's owner.");
         }
         set.headers["cache-control"] = "no-store";
+        const deploy = query.remote === undefined ? undefined : await findKeyForSsh(ctx, caller.owner_id, query.remote);
+        if (deploy) {
+          return {
+            public_key: deploy.public_key,
+            private_key: openDeployKey(ctx, deploy),
+            is_deploy_key: true as const,
+          };
+        }
         const key = await readGitSshKey(ctx, caller.owner_id);
         return { public_key: key.public_key, private_key: openGitSshKey(ctx, key) };
       },
       {
         agent: true,
+        query: t.Object({
+          remote: t.Optional(
+            t.String({
+              maxLength: 4_096,
+              description: "What Git is about to reach, such as `ssh://github.com/acme/app.git`.",
+            }),
+          ),
+        }),
         response: { 200: AgentGitSshKey, ...fails(401, 403, 503) },
         detail: operation({
           tags: ["Agents"],
           operationId: "getAgentGitSshKey",
           access: "agent",
           summary: "Get the owner's git key pair",
-          description: "Ed25519, created on first use. All workspaces of the owner share it.",
+          description:
+            "Ed25519, created on first use. All workspaces of the owner share it. For a `remote` that the owner has a deploy key for, it is that one.",
           placement: "token",
         }),
       },

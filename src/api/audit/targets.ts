@@ -12,6 +12,7 @@ import { findProvisionerKeyByName } from "#db/templates/provisioners.ts";
 import { findTemplate } from "#db/templates/templates.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findKey, findKeyByName } from "#db/users/api-keys.ts";
+import { findDeployKey } from "#db/users/deploy-keys.ts";
 import { findGitSshKey } from "#db/users/git-ssh-keys.ts";
 import { findGroup } from "#db/users/groups.ts";
 import { findMemberWithUser } from "#db/users/members.ts";
@@ -103,6 +104,13 @@ export const gitSshKey: Find = async (asked) => {
   const owner = await userIn(asked);
   const found = owner && (await asked.store.get(findGitSshKey({ user_id: owner.id })));
   return found && { resource_type: "git_ssh_key", resource_id: found.user_id, target: found.public_key };
+};
+
+export const deployKey: Find = async (asked) => {
+  const owner = await userIn(asked);
+  const id = idIn(asked.params, "deploy_key");
+  const found = owner && (await asked.store.get(findDeployKey({ user_id: owner.id, id })));
+  return found && { resource_type: "deploy_key", resource_id: found.id, target: found.repository };
 };
 
 const findKeyTarget =

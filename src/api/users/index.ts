@@ -6,6 +6,8 @@ import { routes } from "../http/routes.ts";
 import { oidc } from "../oidc/index.ts";
 import { oidcLinks } from "../oidc/links.ts";
 import { userCollection } from "./collection.ts";
+import { deployKeys } from "./deploy-keys.ts";
+import { userDotfiles } from "./dotfiles.ts";
 import { firstUser } from "./first.ts";
 import { userLooks } from "./looks.ts";
 import { signInMethods } from "./methods.ts";
@@ -33,7 +35,8 @@ export const users = (ctx: ApiContext) =>
     .use(userOrganizations(ctx))
     .use(userLooks(ctx))
     .use(quietHours(ctx))
-    .use(userGitSshKey(ctx))
-    .use(sessions(ctx))
     .use(userDotfiles(ctx))
+    .use(userGitSshKey(ctx))
+    .use(deployKeys(ctx))
+    .use(sessions(ctx))
     .use(tokens(ctx));

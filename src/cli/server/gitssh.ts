@@ -1,5 +1,6 @@
 // `slipway gitssh`: the ssh that git of a workspace runs (GIT_SSH_COMMAND). It is ssh with the owner's key, which lies in a file of its
-// own only while ssh runs; what the person's own ssh configuration says goes first (rule EA-17).
+// own only while ssh runs; what the person's own ssh configuration says goes first (rule EA-17). A repository that the owner has a deploy key for is
+// shown that key instead (rule DK-3).
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { join } from "node:path";
@@ -18,14 +19,14 @@ export const run: RunVerb = async (input) => {
   }
   const folder = mkdtempSync(join(tmpdir(), "slipway-ssh-"));
   try {
-    const { private_key } = await new Client(url, token).get("/api/v2/workspaceagents/me/gitsshkey", {
-      signal: input.signal,
-    });
+    const remote = findRemote(input.argv);
+    const path = `/api/v2/workspaceagents/me/gitsshkey?remote=${encodeURIComponent(remote)}` as const;
+    const { private_key, is_deploy_key } = await new Client(url, token).get(path, { signal: input.signal });
     const home = env.HOME || homedir();
     mkdirSync(join(home, ".ssh"), { recursive: true, mode: 0o700 });
     const [key, config] = [join(folder, "key"), join(folder, "config")];
     writeFileSync(key, private_key, { mode: 0o600 });
-    writeFileSync(config, configuration(home, key), { mode: 0o600 });
+    writeFileSync(config, configuration(home, key, is_deploy_key === true), { mode: 0o600 });
     const child = Bun.spawn([ssh, "-F", config, ...input.argv], {
       env,
       stdin: "inherit",
@@ -46,13 +47,35 @@ export const run: RunVerb = async (input) => {
 
 type Env = Record<string, string>;
 
+/** Options of ssh that take their value as the next word. */
+const VALUED = /^-[BbcDEeFIiJLlmOopQRSWw]$/;
+
+/** The repository that git asks ssh for: `ssh://host/path`; empty for anything else. */
+export const findRemote = (argv: readonly string[]): string => {
+  let at = 0;
+  for (; at < argv.length && argv[at]?.startsWith("-"); at++) {
+    if (argv[at] === "--") {
+      at++;
+      break;
+    }
+    if (VALUED.test(argv[at] ?? "")) at++;
+  }
+  const host = argv[at]?.replace(/^[^@]*@/, "");
+  // `git-upload-pack '/acme/app.git'`, and of git-lfs `git-lfs-authenticate acme/app.git download`.
+  const [, path] = /^git[- ][\w-]+ +'?([^' ]+)'?/.exec(argv.slice(at + 1).join(" ")) ?? [];
+  if (!host || path === undefined || !/^\w[\w.-]*$/.test(host)) return "";
+  return `ssh://${host}/${path.replace(/^\/+/, "")}`;
+};
+
 /** The first value of each setting counts, so ours come last; keys add up. A host seen for the first time is remembered, not asked about. */
-const configuration = (home: string, key: string): string => {
+const configuration = (home: string, key: string, isOnlyKey: boolean): string => {
   const path = (text: string): string => `"${text.replaceAll("%", "%%")}"`;
   return [
     `Include "${home}/.ssh/config"`,
     "Match all",
     `IdentityFile ${path(key)}`,
+    // A host takes the first key that it knows for the whole connection: those of an agent must not come before it.
+    ...(isOnlyKey ? ["IdentitiesOnly yes"] : []),
     'Include "/etc/ssh/ssh_config"',
     "Match all",
     `UserKnownHostsFile ${path(`${home}/.ssh/known_hosts`)}`,

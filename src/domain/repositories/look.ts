@@ -1,10 +1,13 @@
 // Looks at a repository for somebody who may make a workspace from it: what was found, what it does not get, and what is missing.
 import { AppError } from "#base/errors.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
+import type { DeployKeyRow } from "#db/users/deploy-keys.ts";
 import { listUserSecrets } from "#db/users/secrets.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
+import { RepositoryError } from "#src/git/bounded-git.ts";
 import { notesOf } from "#src/provisioners/repository/place.ts";
 import type { DomainContext } from "../context.ts";
+import { findKeyForRepository, presentDeployKey } from "../users/deploy-keys.ts";
 import { repositoryProvisioner } from "./template.ts";
 
 /** What there is at the link. A repository that its host does not show is an answer, too; 400 for what is not a link. */
@@ -13,18 +16,21 @@ export const lookAtRepository = async (
   user_id: string,
   asked: RepositoryAsked,
 ): Promise<RepositoryFound> => {
-  const [provisioner, read, account] = await Promise.all([
+  const [provisioner, read, account, key] = await Promise.all([
     repositoryProvisioner(ctx).catch(invalidAsUndefined),
     planOrProblem(ctx, user_id, asked),
     accountFor(ctx, user_id, asked.url),
+    deployKeyFor(ctx, user_id, asked.url),
   ]);
-  const { plan, problem } = read;
+  const { plan, problem, isHidden } = read;
   return {
     ...(plan ? { plan } : {}),
     problem,
     ...(provisioner ? { provisioner } : {}),
     notes: plan ? notesOf(plan, provisioner === "docker") : [],
     missing_secrets: plan ? await missingSecrets(ctx, user_id, plan) : [],
+    ...(key ? { deploy_key: presentDeployKey(ctx, key) } : {}),
+    may_create_deploy_key: isHidden && !key && !account?.linked,
     ...(account ? { account } : {}),
   };
 };
@@ -37,14 +43,18 @@ const planOrProblem = async (
   { repositories }: DomainContext,
   user_id: string,
   asked: RepositoryAsked,
-): Promise<{ plan?: RepositoryPlan; problem: string }> => {
+): Promise<{ plan?: RepositoryPlan; problem: string; isHidden: boolean }> => {
   try {
-    return { plan: await repositories.plan(user_id, { asked, field: "repository" }), problem: "" };
+    const plan = await repositories.plan(user_id, { asked, field: "repository" });
+    return { plan, problem: "", isHidden: false };
   } catch (error) {
     // A link that is none, and names that cannot be, are the caller's mistake.
     const isRead = error instanceof AppError && error.kind === "invalid" && error.cause !== undefined;
     if (!isRead) throw error;
-    return { problem: error.message };
+    // A host that is reached by ssh alone shows nothing at all on the web.
+    const isSsh = !/^https?:/i.test(asked.url.trim());
+    const kind = error.cause instanceof RepositoryError ? error.cause.kind : undefined;
+    return { problem: error.message, isHidden: kind === "missing" || (kind === "unreachable" && isSsh) };
   }
 };
 
@@ -57,6 +67,11 @@ const accountFor = async (
   if (!provider) return undefined;
   const linked = (await links.live(user_id, provider).catch(() => undefined)) !== undefined;
   return { id: provider.id, display_name: provider.display_name, linked };
+};
+
+const deployKeyFor = async (ctx: DomainContext, user_id: string, url: string): Promise<DeployKeyRow | undefined> => {
+  const address = parseRepositoryAddress(url);
+  return address && findKeyForRepository(ctx, user_id, address.url);
 };
 
 const missingSecrets = async (

@@ -5,10 +5,10 @@ import { AppError, invalidField } from "#base/errors.ts";
 import { parseRepositoryAddress, type RepositoryAddress, refsToTry } from "#base/links/repository-address.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { RepositoryAsked, RepositoryPlan } from "#schema/templates/repository.ts";
-import { type GitCredential, RepositoryError } from "#src/git/bounded-git.ts";
+import { RepositoryError } from "#src/git/bounded-git.ts";
 import { FeatureRegistry } from "#src/git/feature-registry.ts";
 import { gitCredential, type Provider } from "#src/git/provider.ts";
-import { RepositoryReader } from "#src/git/repository-reader.ts";
+import { type DeployKeyAccess, RepositoryReader, type Wanted } from "#src/git/repository-reader.ts";
 import { planRepository } from "#src/provisioners/repository/plan.ts";
 import type { RepositorySource, RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { Links } from "../external-auth/links.ts";
@@ -20,6 +20,8 @@ type Deps = {
   readonly ownersOutbound: Outbound;
   readonly isOwner: (user_id: string) => Promise<boolean>;
   readonly links: Links;
+  /** The deploy key with which someone reads the repository at a URL. */
+  readonly deployKey: (user_id: string, url: string) => Promise<DeployKeyAccess | undefined>;
   /** The variables the server itself was started with. */
   readonly env: Readonly<Record<string, string | undefined>>;
   /** A folder for copies that last as long as they are read. */
@@ -70,18 +72,16 @@ export class Repositories implements RepositorySources {
   }
 
   async #read(user_id: string, address: RepositoryAddress, { asked, field }: Request): Promise<RepositoryPlan> {
-    const credential = await this.#credentialFor(user_id, address.url);
-    using repository = await (await this.#readersFor(user_id)).plans.open({
-      url: address.url,
-      refs: refsToTry(address),
-      credential,
-    });
+    const access = await this.#accessFor(user_id, address.url);
+    const readers = await this.#readersFor(user_id);
+    using repository = await readers.plans.open({ url: address.url, refs: refsToTry(address), ...access });
     const path = repository.ref.path?.replace(/\/+$/, "") || undefined;
     if (path !== undefined && !repository.files.some((file) => file.startsWith(`${path}/`))) {
       throw invalidField(field, `the repository has no folder ${path}`);
     }
     const where = {
       url: repository.url,
+      ...(access.deploy_key ? { ssh_url: access.deploy_key.ssh_url } : {}),
       name: address.name,
       ref: repository.ref.ref,
       ref_kind: repository.ref.kind,
@@ -94,9 +94,9 @@ export class Repositories implements RepositorySources {
 
   /** The files of a plan's commit, for an image. Rejects with RepositoryError, or the signal's reason. */
   async open({ url, commit }: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource> {
-    const credential = await this.#credentialFor(owner_id, url);
+    const access = await this.#accessFor(owner_id, url);
     const { images } = await this.#readersFor(owner_id);
-    return await images.open({ url, refs: [{ ref: commit, kind: "commit" }], credential, signal, isWhole: true });
+    return await images.open({ url, refs: [{ ref: commit, kind: "commit" }], ...access, signal, isWhole: true });
   }
 
   /** The tar of a feature. */
@@ -108,10 +108,13 @@ export class Repositories implements RepositorySources {
     return (await this.#deps.isOwner(user_id)) ? this.#ofOwners : this.#ofOthers;
   }
 
-  async #credentialFor(user_id: string, url: string): Promise<GitCredential | undefined> {
+  /** A key that was made for this very repository goes before an account. */
+  async #accessFor(user_id: string, url: string): Promise<Pick<Wanted, "credential" | "deploy_key">> {
+    const deploy_key = await this.#deps.deployKey(user_id, url);
+    if (deploy_key) return { deploy_key };
     const provider = this.providerFor(url);
     const live = provider && (await this.#deps.links.live(user_id, provider));
-    return live && gitCredential(provider.type, live.access_token);
+    return { credential: live && gitCredential(provider.type, live.access_token) };
   }
 }
 

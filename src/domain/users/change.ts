@@ -9,6 +9,7 @@ import { deleteSubscriptionsByUser } from "#db/notifications/deliveries.ts";
 import { deleteNotificationsByUser } from "#db/notifications/notifications.ts";
 import { deleteFactorsByUser } from "#db/second-factors.ts";
 import { deleteKeysByUser } from "#db/users/api-keys.ts";
+import { deleteDeployKeysByUser } from "#db/users/deploy-keys.ts";
 import { deleteLinksByUser } from "#db/users/external-auth.ts";
 import { deleteGitSshKey } from "#db/users/git-ssh-keys.ts";
 import { deleteOidcLinksByUser } from "#db/users/oidc-links.ts";
@@ -44,6 +45,7 @@ export const removeUser = async (ctx: DomainContext, user: KnownUser, caller: Us
       deleteKeysByUser({ user_id: user.id, except: "" }),
       deleteAddressesByUser(user.id),
       deleteGitSshKey(user.id),
+      deleteDeployKeysByUser(user.id),
       ...deleteFactorsByUser(user.id),
       deleteOidcLinksByUser(user.id),
       deleteLinksByUser(user.id),

@@ -56,8 +56,8 @@ const quotedWithVariables = (text: string): string =>
     .join("") || "''";
 
 const prelude = (plan: RepositoryPlan, { root, folder, state }: ScriptPlace): string[] => [
-  `url=${quoted(plan.url)}`,
-  `host=${quoted(new URL(plan.url).host)}`,
+  `url=${quoted(plan.ssh_url ?? plan.url)}`,
+  `host=${quoted(new URL(plan.ssh_url ?? plan.url).host)}`,
   `dir=${root}`,
   `folder=${folder}`,
   `state=${state}`,
@@ -99,14 +99,20 @@ const GIT = `if ! command -v git >/dev/null 2>&1; then
   fi
 fi`;
 
-const REFUSED = `refused() {
+const ACCESS = {
+  account:
+    "If it is private, link your account at $host under Account, Git and linked accounts, and start the workspace again.",
+  key: "Check that your deploy key is still in the repository's settings at $host and under Account, Git and linked accounts, and start the workspace again.",
+};
+
+const refused = ({ ssh_url }: RepositoryPlan): string => `refused() {
   echo "The repository $url could not be cloned from $host; the message from Git is above." >&2
-  echo "If it is private, link your account at $host under Account, Git and accounts, and start the workspace again." >&2
+  echo "${ssh_url === undefined ? ACCESS.account : ACCESS.key}" >&2
   exit 1
 }`;
 
 const cloning = (plan: RepositoryPlan): string[] => [
-  REFUSED,
+  refused(plan),
   // A clone that was killed in the middle begins again. Nothing else is ever removed.
   'if [ -e "$dir/.git/slipway-cloning" ]; then',
   '  echo "The last clone was interrupted. Starting again."',
@@ -121,16 +127,16 @@ const cloning = (plan: RepositoryPlan): string[] => [
   '  echo "Cloning $url into $dir."',
   '  mkdir -p "$dir" && git init -q "$dir" && : >"$dir/.git/slipway-cloning" && cd "$dir" || exit 1',
   '  git remote add origin "$url" || exit 1',
+  // Where git-lfs is set up for all repositories, one large file that is missing would fail the checkout.
+  "  export GIT_LFS_SKIP_SMUDGE=1",
   ...checkout(plan),
+  "  unset GIT_LFS_SKIP_SMUDGE",
   "  if [ -f .gitmodules ]; then",
   `    git submodule update --init --recursive${plan.full_history ? "" : " --depth 1"} || echo "Some submodules could not be fetched; the message from Git is above." >&2`,
   "  fi",
   "  if git grep -q filter=lfs -- .gitattributes '*/.gitattributes' 2>/dev/null; then",
   "    if git lfs version >/dev/null 2>&1; then",
-  // Where git-lfs is set up for all repositories, one large file that is missing would fail the checkout.
-  "  export GIT_LFS_SKIP_SMUDGE=1",
   '      git lfs install --local >/dev/null && git lfs pull || echo "Large files could not be fetched from $host; the message from Git is above." >&2',
-  "  unset GIT_LFS_SKIP_SMUDGE",
   "    else",
   '      echo "Large files of this repository are placeholders: git-lfs is not installed here." >&2',
   "    fi",

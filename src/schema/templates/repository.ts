@@ -6,6 +6,7 @@ import { MAX_ADDRESS } from "#base/links/repository-address.ts";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { lineText } from "../text.ts";
+import { DeployKey } from "../users/deploy-key.ts";
 
 /** The form type of a parameter whose value is a link to a repository, or a plan. */
 export const REPOSITORY_FORM = "repository";
@@ -85,6 +86,13 @@ export const SOURCES = ["devcontainer", "dockerfile", "gitpod", "devfile", "lang
 
 export const RepositoryPlan = namedObject("RepositoryPlan", {
   url: t.String({ maxLength: MAX_ADDRESS, description: "What is cloned." }),
+  ssh_url: t.Optional(
+    t.String({
+      pattern: "^ssh://\\w[\\w.-]*@\\w[\\w.-]*(?::\\d{1,5})?/[\\w.~/-]+$",
+      maxLength: MAX_ADDRESS,
+      description: "What is cloned instead, with a deploy key.",
+    }),
+  ),
   name: t.String({ pattern: "^[\\w.~][\\w.~-]*$", maxLength: 256, description: "The name of the clone's folder." }),
   ref: t.String({ maxLength: 512, description: "The reference that is cloned; HEAD for the default branch." }),
   ref_kind: oneOf(["default", "branch", "tag", "commit", "pull_request"]),
@@ -156,6 +164,11 @@ export const RepositoryFound = namedObject("RepositoryFound", {
   notes: t.Array(note, { description: "What the configuration asks for and does not get, and why." }),
   missing_secrets: t.Array(t.String(), {
     description: "Secrets that the configuration names and the caller does not keep.",
+  }),
+  deploy_key: t.Optional(Object.assign({}, DeployKey, { description: "The caller's deploy key for this repository." })),
+  may_create_deploy_key: t.Boolean({
+    description:
+      "Whether the problem may be that the repository is private, and the caller has neither an account at the host nor a deploy key.",
   }),
   account: t.Optional(
     t.Object(

@@ -8,6 +8,7 @@ const public_key = t.String({ description: "As it stands in `authorized_keys` or
 export const AgentGitSshKey = namedObject("AgentGitSshKey", {
   public_key,
   private_key: t.String({ description: "In OpenSSH's own format, ready for a file." }),
+  is_deploy_key: t.Optional(t.Literal(true, { description: "It is the owner's deploy key for this remote." })),
 });
 export type AgentGitSshKey = Static<typeof AgentGitSshKey>;
 

@@ -73,6 +73,7 @@ const MAKES = [
     `POST ${U}/keys/tokens`,
     `POST ${U}/skills`,
     `POST ${U}/secrets`,
+    `POST ${U}/deploy-keys`,
     "POST /api/v2/oauth2-provider/apps",
     "POST /api/v2/oauth2-provider/apps/{oauth2_app}/secrets",
     "POST /api/v2/files",

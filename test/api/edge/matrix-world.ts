@@ -152,6 +152,11 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     return { secret: (await ada.post<{ name: string }>("/api/v2/users/me/secrets", secret)).name };
   };
 
+  const addDeployKey = async () => {
+    const url = `https://git.invalid/acme/spare${++made}`;
+    return { deploy_key: (await ada.post<{ id: string }>("/api/v2/users/me/deploy-keys", { url })).id };
+  };
+
   /** An application of the deployment, with a secret. */
   const addOAuth2App = async () => {
     const app = { name: `spare${++made}`, callback_url: "https://app.invalid/" };
@@ -231,6 +236,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     id: uuid(),
     ...(await addTask()),
     ...(await addSecret()),
+    ...(await addDeployKey()),
     ...(await addOAuth2App()),
     ...(await addGrant()),
     name: "ci",
@@ -310,6 +316,7 @@ export const openTown = async ({ manifest = WITH_EDITOR, client_secret = "s" }: 
     skill: addSkill,
     task: addTask,
     secret: addSecret,
+    deploykey: addDeployKey,
     oauth2app: addOAuth2App,
     grant: addGrant,
     name: async () => ({ fresh: `spare${++made}` }),

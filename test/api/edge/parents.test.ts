@@ -189,6 +189,7 @@ const OTHERWISE: Record<string, string> = {
   "GET /api/v2/users/{user}/secrets/{secret}": "another's are refused (US-1)",
   "PATCH /api/v2/users/{user}/secrets/{secret}": "another's are refused (US-1)",
   "DELETE /api/v2/users/{user}/secrets/{secret}": "another's are refused (US-1)",
+  "DELETE /api/v2/users/{user}/deploy-keys/{deploy_key}": "another's are refused (DK-3)",
   "GET /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
   "PATCH /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",
   "DELETE /api/v2/users/{user}/skills/{skill}": "another's are refused (CX-13)",

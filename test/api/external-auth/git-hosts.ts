@@ -1,7 +1,7 @@
 // Git hosts on this machine for tests, with the programs of real ones: `git http-backend` behind a check of the token, and OpenSSH's
 // server, one process for each connection.
 import { spawn } from "node:child_process";
-import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
+import { appendFileSync, chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { userInfo } from "node:os";
 import { join } from "node:path";
@@ -61,7 +61,7 @@ export const httpGitHost = (git: string, root: string, counts: (token: string) =
   return { url: new URL(server.url), [Symbol.dispose]: () => void server.stop(true) };
 };
 
-/** An ssh server that lets this user in with one key. */
+/** An ssh server that lets this user in with one key, and with keys that are added later. */
 export const sshHost = async (sshd: string, keygen: string, folder: string, public_key: string) => {
   const [hostKey, keys, config] = ["host", "authorized", "config"].map((name) => join(folder, name)) as [
     string,
@@ -93,6 +93,11 @@ export const sshHost = async (sshd: string, keygen: string, folder: string, publ
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const { port } = server.address() as { port: number };
   return {
+    /** As hosts take deploy keys: this key reads and writes this repository alone, by `git-shell`. */
+    authorize: (key: string, repository: string): void => {
+      const guard = `case "$SSH_ORIGINAL_COMMAND" in *"'${repository}'"*) exec git-shell -c "$SSH_ORIGINAL_COMMAND";; esac; echo "ERROR: Repository not found." >&2; exit 1`;
+      appendFileSync(keys, `restrict,command="${guard.replaceAll('"', '\\"')}" ${key}\n`);
+    },
     /** For a person's own configuration: the host by another name. */
     configuration: (name: string) => `Host ${name}\n  HostName 127.0.0.1\n  Port ${port}\n  User ${user}\n`,
     url: (path: string) => `ssh://${user}@127.0.0.1:${port}${path}`,

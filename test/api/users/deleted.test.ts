@@ -76,6 +76,10 @@ const MAKING: Readonly<Record<string, Making>> = {
     make: (own) => statusOf(own, "POST", "/users/me/secrets", secret),
   },
   "a skill": { commits: /^insert into user_skills/, make: (own) => statusOf(own, "POST", "/users/me/skills", skill) },
+  "a deploy key": {
+    commits: /^insert into deploy_keys/,
+    make: (own) => statusOf(own, "POST", "/users/me/deploy-keys", { url: "https://git.example.com/a/b" }),
+  },
   "a git key": { commits: /^insert into "git_ssh_keys"/, make: (own) => statusOf(own, "GET", "/users/me/gitsshkey") },
 };
 

@@ -5,8 +5,11 @@ import { duration } from "#base/config/kinds.ts";
 import { parseRepositoryAddress, workspaceNameFor } from "#base/links/repository-address.ts";
 import { usageError } from "#base/usage-error.ts";
 import type { CreateWorkspace } from "#schema/workspaces/workspace.ts";
+import { ApiError } from "#src/client.ts";
 import { pairs, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
 import type { RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { REPOSITORY_VALUES, toRepository } from "../repository-options.ts";
@@ -37,14 +40,23 @@ export const run: RunVerb = async (input) => {
     const made = isAsked
       ? await chooseTemplate(input, client, { template, preset, parameters: rich_parameter_values })
       : {};
-    const workspace = await client.post("/api/v2/users/me/workspaces", {
+    const body: CreateWorkspace = {
       name,
       rich_parameter_values,
       ...made,
       ...(repository === undefined ? {} : { repository }),
       ...(ttl_ms === undefined ? {} : { ttl_ms }),
       ...(value.schedule === undefined ? {} : { autostart_schedule: value.schedule }),
-    } satisfies CreateWorkspace);
+    };
+    const workspace = await client.post("/api/v2/users/me/workspaces", body).catch((error) => {
+      throw repository === undefined ? error : withDeployKeyHint(error, repository.url);
+    });
     return finishBuild(input, remote, workspace, workspace.latest_build, has);
   });
 };
+
+/** The refusal of a repository with the command that makes a key for it. */
+const withDeployKeyHint = (error: unknown, url: string): unknown =>
+  error instanceof ApiError && /create a deploy key/.test(error.message)
+    ? new VerbFailure(`${error.message} Run \`slipway account deploy-keys create ${plain(url)}\`.`)
+    : error;

@@ -223,6 +223,17 @@ const LINES: Partial<Record<Route, Line>> = {
     return body.value === undefined ? changed : `printf %s "$VALUE" | ${changed} --value-file /dev/stdin`;
   },
   "DELETE /users/:user/secrets/:secret": ({ path }) => line("secrets remove", quoted(id(path, 4))),
+  "GET /users/:user/deploy-keys": () => line("account deploy-keys list"),
+  "POST /users/:user/deploy-keys": ({ body }) => line("account deploy-keys create", quoted(String(body.url))),
+  "GET /users/:user/dotfiles": () => line("account dotfiles"),
+  "PUT /users/:user/dotfiles": ({ body }) =>
+    line(
+      "account dotfiles",
+      quoted(String(body.url)),
+      body.branch ? text("branch", body.branch) : "",
+      body.install_command ? text("install-command", body.install_command) : "",
+    ),
+  "DELETE /users/:user/dotfiles": () => line("account dotfiles --remove"),
   "GET /users/:user/quiet-hours": () => line("schedule quiet"),
   "PUT /users/:user/quiet-hours": ({ body }) => quietHours(String(body.schedule)),
   "GET /prebuilds/settings": () => line("prebuilds status"),

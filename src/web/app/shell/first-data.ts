@@ -104,7 +104,7 @@ export const FIRST_DATA: FirstData = {
   "/account/security": ["/users/me/factors", "/users/me/passkeys", "/users/authmethods"],
   "/account/sessions": ["/users/me/sessions"],
   "/account/tokens": ["/users/me/keys/tokens", "/users/me/keys/tokens/tokenconfig", "/auth/scopes"],
-  "/account/accounts": ["/users/me/gitsshkey", "/external-auth"],
+  "/account/accounts": ["/users/me/gitsshkey", "/users/me/deploy-keys", "/external-auth"],
   "/account/secrets": ["/users/me/secrets"],
   "/account/dotfiles": ["/users/me/dotfiles"],
   "/account/skills": ["/users/me/skills"],

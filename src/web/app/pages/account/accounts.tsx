@@ -1,4 +1,5 @@
-// How one's workspaces reach other services: the git key, and accounts that are linked.
+// How one's workspaces reach other services: the git key, deploy keys of single repositories, and accounts that are linked.
+import type { DeployKey } from "#schema/users/deploy-key.ts";
 import type { ExternalAuthLink, ExternalAuthProvider } from "#schema/users/external-auth.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -13,8 +14,12 @@ import { Time } from "../../parts/time.tsx";
 import { say } from "../../shell/toasts.tsx";
 
 const read = async () => {
-  const [key, external] = await Promise.all([call("GET /users/me/gitsshkey"), call("GET /external-auth")]);
-  return { key, ...external };
+  const [key, deploy_keys, external] = await Promise.all([
+    call("GET /users/me/gitsshkey"),
+    call("GET /users/:user/deploy-keys", { path: { user: "me" } }),
+    call("GET /external-auth"),
+  ]);
+  return { key, deploy_keys, ...external };
 };
 
 export const Accounts = () => {
@@ -55,6 +60,7 @@ export const Accounts = () => {
           <Button onPress={renew}>Regenerate key</Button>
         </footer>
       </section>
+      <DeployKeys keys={data.deploy_keys} again={again} />
       <section class="stack" aria-labelledby="linked">
         <div class="head">
           <h2 id="linked">Linked accounts</h2>
@@ -78,6 +84,51 @@ export const Accounts = () => {
         )}
       </section>
     </>
+  );
+};
+
+const DeployKeys = ({ keys, again }: { keys: readonly DeployKey[]; again: () => Promise<void> }) => {
+  if (keys.length === 0) return null;
+  const revoke = ({ id, url }: DeployKey): void =>
+    ask({
+      title: "Revoke deploy key",
+      text: `Your workspaces can no longer reach ${url} with it. Remove the public key at the host, too.`,
+      yes: "Revoke key",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /users/:user/deploy-keys/:deploy_key", { path: { user: "me", deploy_key: id } });
+        await again();
+        say("Deploy key revoked");
+      },
+    });
+  return (
+    <section class="stack" aria-labelledby="deploy-keys">
+      <div class="head">
+        <h2 id="deploy-keys">Deploy keys</h2>
+      </div>
+      <p class="mut">Each lets your workspaces reach one private repository.</p>
+      <ul class="panel list">
+        {keys.map((key) => (
+          <li key={key.id} class="item">
+            <span class="med clip">{key.url}</span>
+            <span class="line">
+              {key.settings_url && (
+                <a class="btn sm ghost" href={key.settings_url} target="_blank" rel="noreferrer">
+                  Settings at host
+                </a>
+              )}
+              <Button small label={`Revoke the deploy key for ${key.url}`} onPress={() => revoke(key)}>
+                Revoke
+              </Button>
+            </span>
+            <span class="sub clip mono">
+              {key.public_key} · created <Time at={key.created_at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 };
 

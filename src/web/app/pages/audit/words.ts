@@ -37,6 +37,7 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     "passkey",
     "invitation",
     "ai_call",
+    "deploy_key",
   ] as const),
 ];
 

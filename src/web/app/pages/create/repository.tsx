@@ -17,6 +17,8 @@ import { RepositoryFields, toRepository } from "../../parts/repository-fields.ts
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
+import { failed } from "../../shell/toasts.tsx";
+import { NewDeployKey } from "./deploy-key.tsx";
 import { freeWorkspaceName } from "./free-name.ts";
 import { repositoryLink } from "./link.ts";
 
@@ -117,7 +119,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
         <RepositoryField value={typed} />
         {error !== undefined && !found && <Failed what="Can't read the repository" error={error} again={again} />}
         {loading && !found && <Skeleton lines={5} />}
-        {found && found.problem !== "" && <Refused found={found} again={again} />}
+        {found && found.problem !== "" && <Refused found={found} url={asked.url} again={again} />}
         {found?.plan && (
           <form class="split" onSubmit={submits(create)}>
             <div class="stack loose">
@@ -171,18 +173,33 @@ const Warning = ({ text }: { text: string }) => (
   </p>
 );
 
-const Refused = ({ found, again }: { found: RepositoryFound; again: () => Promise<void> }) => (
-  <div class="stack">
-    <Warning text={found.problem} />
-    {found.account && !found.account.linked && (
-      <div class="line">
-        <LinkAccount id={found.account.id} name={found.account.display_name} linked={again}>
-          Link {found.account.display_name}
-        </LinkAccount>
+type RefusedProps = { readonly found: RepositoryFound; readonly url: string; readonly again: () => Promise<void> };
+
+const Refused = ({ found, url, again }: RefusedProps) => {
+  const create = async (): Promise<void> => {
+    try {
+      await call("POST /users/:user/deploy-keys", { path: { user: "me" }, body: { url } });
+      await again();
+    } catch (error) {
+      failed(error);
+    }
+  };
+  const { account, deploy_key } = found;
+  return (
+    <div class="stack">
+      <Warning text={found.problem} />
+      <div class="line wrap">
+        {account && !account.linked && (
+          <LinkAccount id={account.id} name={account.display_name} linked={again}>
+            Link {account.display_name}
+          </LinkAccount>
+        )}
+        {found.may_create_deploy_key && <Button onPress={create}>Create deploy key</Button>}
       </div>
-    )}
-  </div>
-);
+      {deploy_key && <NewDeployKey deployKey={deploy_key} again={again} />}
+    </div>
+  );
+};
 
 const Missing = ({ found }: { found: RepositoryFound }) =>
   found.missing_secrets.length === 0 ? null : (

@@ -1,0 +1,62 @@
+// Deploy keys of people. Written by src/domain/users/deploy-keys.ts; how many a person may have is checked by the insert itself.
+import { and, asc, desc } from "drizzle-orm";
+import { build, deleteBy, given, query, type Statement, statement } from "../engine/sql.ts";
+import { deploy_keys } from "../schema/deploy-keys.ts";
+
+export type DeployKeyRow = typeof deploy_keys.$inferSelect;
+
+/** By repository: {user_id}. */
+export const listDeployKeys = query(
+  build.select().from(deploy_keys).where(given(deploy_keys.user_id)).orderBy(asc(deploy_keys.repository)),
+);
+
+/** {user_id, id}. */
+export const findDeployKey = query(
+  build
+    .select()
+    .from(deploy_keys)
+    .where(and(given(deploy_keys.user_id), given(deploy_keys.id))),
+);
+
+/** By the repository on the web: {user_id, repository}. */
+export const findDeployKeyByRepository = query(
+  build
+    .select()
+    .from(deploy_keys)
+    .where(and(given(deploy_keys.user_id), given(deploy_keys.repository))),
+);
+
+/** By what ssh asks for: {user_id, ssh_repository}. */
+export const findDeployKeyBySsh = query(
+  build
+    .select()
+    .from(deploy_keys)
+    .where(and(given(deploy_keys.user_id), given(deploy_keys.ssh_repository)))
+    .orderBy(desc(deploy_keys.created_at))
+    .limit(1),
+);
+
+/** Refused as `stale` when the person has `most` already, as `constraint` when there is one for the repository. */
+export const insertDeployKey = (row: DeployKeyRow, most: number): Statement => ({
+  touches: [],
+  sql: `insert into deploy_keys
+      (id, user_id, url, ssh_url, repository, ssh_repository, public_key, sealed_private_key, created_at)
+    select ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+    where (select count(*) from deploy_keys where user_id = ?2) < ?10`,
+  rows: [
+    [
+      ...[row.id, row.user_id, row.url, row.ssh_url, row.repository, row.ssh_repository],
+      ...[row.public_key, row.sealed_private_key, row.created_at, most],
+    ],
+  ],
+  expect: 1,
+  alone: "personal",
+});
+
+/** Refused as `stale` when none exists. */
+export const deleteDeployKey = statement<{ user_id: string; id: string }>(
+  build.delete(deploy_keys).where(and(given(deploy_keys.user_id), given(deploy_keys.id))),
+  { expect: 1 },
+);
+
+export const deleteDeployKeysByUser = deleteBy(deploy_keys, deploy_keys.user_id);

@@ -1,0 +1,83 @@
+// Deploy keys of people: their public halves, and where to paste them.
+import { t } from "elysia";
+import { listDeployKeys } from "#db/users/deploy-keys.ts";
+import { createDeployKey, getDeployKey, presentDeployKey, revokeDeployKey } from "#domain/users/deploy-keys.ts";
+import { userPath } from "#domain/users/find.ts";
+import { findOwn } from "#domain/users/looks.ts";
+import { CreateDeployKey, DeployKey } from "#schema/users/deploy-key.ts";
+import * as target from "../audit/targets.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+const tags = ["Users"];
+const user = true;
+const params = t.Object({ user: userPath.properties.user, deploy_key: t.String({ format: "uuid" }) });
+const ofOne = { user, params } as const;
+
+/** `GET` and `POST users/{user}/deploy-keys`, `DELETE users/{user}/deploy-keys/{deploy_key}`. */
+export const deployKeys = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .get(
+      "/:user/deploy-keys",
+      async ({ caller, params }) => {
+        const { id: user_id } = await findOwn(ctx, params.user, caller);
+        return (await ctx.store.all(listDeployKeys({ user_id }))).map((row) => presentDeployKey(ctx, row));
+      },
+      {
+        user,
+        params: userPath,
+        response: { 200: t.Array(DeployKey), ...fails(401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "listDeployKeys",
+          summary: "List your deploy keys",
+          description: "By repository. Private keys are never returned.",
+          scope: "user:read_personal",
+        }),
+      },
+    )
+    .post(
+      "/:user/deploy-keys",
+      async ({ caller, params, body, status }) => {
+        const { id: user_id } = await findOwn(ctx, params.user, caller);
+        return status(201, presentDeployKey(ctx, await createDeployKey(ctx, user_id, body.url)));
+      },
+      {
+        user,
+        params: userPath,
+        body: CreateDeployKey,
+        response: { 201: DeployKey, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "createDeployKey",
+          summary: "Create a deploy key",
+          description:
+            "An Ed25519 key pair for one repository. Add the public key to the repository at its host; the server and your workspaces then reach that repository over SSH with it.",
+          example: { url: "https://github.com/acme/app" },
+          scope: "user:update_personal",
+        }),
+      },
+    )
+    .delete(
+      "/:user/deploy-keys/:deploy_key",
+      async ({ caller, params, set }) => {
+        await revokeDeployKey(ctx, await getDeployKey(ctx, params, caller));
+        set.status = 204;
+      },
+      {
+        ...ofOne,
+        response: { 204: NoContent, ...fails(401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "deleteDeployKey",
+          summary: "Revoke a deploy key",
+          description: "Workspaces are no longer given it. Remove the public key at the host, too.",
+          audit: target.deletes(target.deployKey),
+          scope: "user:update_personal",
+        }),
+      },
+    );

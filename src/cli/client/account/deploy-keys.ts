@@ -1,0 +1,70 @@
+// `slipway account deploy-keys list|create|revoke`: keys with which one's workspaces reach single private repositories.
+
+import type { DeployKey } from "#schema/users/deploy-key.ts";
+import type { Client } from "#src/client.ts";
+import { findDeployPlace, toRepositoryName } from "#src/git/deploy-key.ts";
+import { noWords, readArguments } from "../../arguments.ts";
+import { oneWord, orAsked } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { asTable } from "../../options.ts";
+import { plain, relative } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+
+const PATH = "/api/v2/users/me/deploy-keys";
+
+export const list: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  noWords(words);
+  return withServer("account deploy-keys list", input, value, async ({ client }) => {
+    const keys = await client.get(PATH);
+    const now = input.clock.now();
+    const rows = keys.map(({ url, created_at, public_key }) => [plain(url), relative(created_at, now), public_key]);
+    if (has.json) input.print(JSON.stringify(keys));
+    else if (rows.length === 0)
+      input.print("No deploy keys. Create one with `slipway account deploy-keys create REPOSITORY`.");
+    else input.print(asTable(["REPOSITORY", "CREATED", "PUBLIC KEY"], rows));
+    return EXIT.ok;
+  });
+};
+
+export const create: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const word = oneWord(input, words, "the repository");
+  return withServer("account deploy-keys create", input, value, async ({ client }) => {
+    const url = await orAsked(input, word, "Repository");
+    const key = await client.post(PATH, { url });
+    input.print(has.json ? JSON.stringify(key) : describe(key));
+    return EXIT.ok;
+  });
+};
+
+export const revoke: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv);
+  const word = oneWord(input, words, "the repository");
+  return withServer("account deploy-keys revoke", input, value, async ({ client }) => {
+    const key = await find(client, await orAsked(input, word, "Repository"));
+    await client.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
+    const said = `The deploy key for ${plain(key.url)} is revoked. Remove its public key at the host, too.`;
+    input.print(has.json ? JSON.stringify(key) : said);
+    return EXIT.ok;
+  });
+};
+
+const find = async (client: Client, link: string): Promise<DeployKey> => {
+  const place = findDeployPlace(link);
+  const name = place && toRepositoryName(place.url);
+  const found = (await client.get(PATH)).find(({ url }) => toRepositoryName(url) === name);
+  if (found) return found;
+  throw new VerbFailure(`you have no deploy key for ${plain(link)}; see \`slipway account deploy-keys list\``);
+};
+
+const describe = ({ url, public_key, settings_url }: DeployKey): string =>
+  [
+    public_key,
+    "",
+    settings_url
+      ? `Add this key at ${settings_url}.`
+      : `Add this key to the deploy keys in the settings of ${plain(url)}.`,
+    `Give it write access if your workspaces push. Then run \`slipway create --repo ${plain(url)}\`.`,
+  ].join("\n");

@@ -1,0 +1,40 @@
+// The words of `slipway account`.
+import { group } from "../group.ts";
+import { CONNECTION } from "./client.ts";
+
+export const ACCOUNT = group({
+  area: "people",
+  name: "account",
+  help: "Show and change settings of your account.",
+  details: () =>
+    [
+      "Workspaces install dotfiles before their start scripts, from their next start on, where the template allows it.",
+      CONNECTION(),
+    ].join("\n"),
+  words: [
+    {
+      name: "dotfiles",
+      usage: "[REPOSITORY [--branch NAME] [--install-command COMMAND] | --remove]",
+      help: "Shows, sets or removes the dotfiles that your workspaces install at each start.",
+      load: () => import("../client/account/dotfiles.ts"),
+    },
+    {
+      name: "deploy-keys list",
+      usage: "",
+      help: "Lists your deploy keys: each lets your workspaces reach one private repository.",
+      load: async () => ({ run: (await import("../client/account/deploy-keys.ts")).list }),
+    },
+    {
+      name: "deploy-keys create",
+      usage: "REPOSITORY",
+      help: "Creates a deploy key for a repository, and prints its public key and where to add it.",
+      load: async () => ({ run: (await import("../client/account/deploy-keys.ts")).create }),
+    },
+    {
+      name: "deploy-keys revoke",
+      usage: "REPOSITORY",
+      help: "Revokes your deploy key for a repository.",
+      load: async () => ({ run: (await import("../client/account/deploy-keys.ts")).revoke }),
+    },
+  ],
+});

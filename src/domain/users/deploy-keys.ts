@@ -1,0 +1,117 @@
+// Deploy keys of people: one pair for each of their repositories, sealed, shown to the server's own git and to the git of their workspaces for
+// that repository alone (rules DK-1 to DK-4). At most 100.
+import { rfc3339 } from "#base/clock.ts";
+import { conflict, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { makeSshKeyPair } from "#base/ssh-key.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import {
+  type DeployKeyRow,
+  deleteDeployKey,
+  findDeployKey,
+  findDeployKeyByRepository,
+  findDeployKeyBySsh,
+  insertDeployKey,
+} from "#db/users/deploy-keys.ts";
+import { guardUser } from "#db/users/users.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import type { DeployKey } from "#schema/users/deploy-key.ts";
+import { deploySettingsUrl, findDeployPlace, toRepositoryName } from "#src/git/deploy-key.ts";
+import type { DomainContext } from "../context.ts";
+import { findOwn } from "./looks.ts";
+
+const MOST = 100;
+
+type Sealing = Pick<DomainContext, "store" | "encryption">;
+const toSealContext = ({ user_id, id }: Pick<DeployKeyRow, "user_id" | "id">): string => `deploy_key:${user_id}:${id}`;
+
+/** As people see it. */
+export const presentDeployKey = ({ links }: Pick<DomainContext, "links">, row: DeployKeyRow): DeployKey => {
+  const { id, url, ssh_url, public_key, created_at } = row;
+  const settings_url = deploySettingsUrl(url, links.providerFor(url)?.type);
+  return { id, url, ssh_url, public_key, ...(settings_url ? { settings_url } : {}), created_at: rfc3339(created_at) };
+};
+
+/** Makes the pair for the repository that the link names. 400 for what is none; 409 when there is one, and when there are too many. */
+export const createDeployKey = async (
+  { store, clock, encryption }: Pick<DomainContext, "store" | "clock" | "encryption">,
+  user_id: string,
+  link: string,
+): Promise<DeployKeyRow> => {
+  const place = findDeployPlace(link);
+  if (!place) throw invalidField("url", "is not a link to a Git repository, such as https://github.com/acme/app");
+  const { url, ssh_url } = place;
+  const { public_key, private_key } = makeSshKeyPair();
+  const id = uuid();
+  const row: DeployKeyRow = {
+    id,
+    user_id,
+    url,
+    ssh_url,
+    repository: toRepositoryName(url),
+    ssh_repository: toRepositoryName(ssh_url),
+    public_key,
+    sealed_private_key: encryption.seal(private_key, toSealContext({ user_id, id })),
+    created_at: clock.now(),
+  };
+  const writes = [
+    guardUser({ id: user_id }),
+    insertDeployKey(row, MOST),
+    writeAuditEntry("create", row, row.created_at),
+  ];
+  await store.commit(writes).catch((error) => {
+    if (!(error instanceof CommitError)) throw error;
+    if (error.reason === "constraint") throw conflict("You have a deploy key for this repository already.");
+    throw error.reason === "stale" ? conflict(`You can have at most ${MOST} deploy keys.`) : error;
+  });
+  return row;
+};
+
+/** 403 for another person's, 404. */
+export const getDeployKey = async (
+  ctx: DomainContext,
+  { user, deploy_key }: { readonly user: string; readonly deploy_key: string },
+  caller: UserCaller,
+): Promise<DeployKeyRow> => {
+  const { id: user_id } = await findOwn(ctx, user, caller);
+  const row = await ctx.store.get(findDeployKey({ user_id, id: deploy_key.toLowerCase() }));
+  if (!row) throw notFound();
+  return row;
+};
+
+/** Neither the server nor workspaces are given it any more. 404 when it no longer exists by now. */
+export const revokeDeployKey = async (
+  { store, clock }: Pick<DomainContext, "store" | "clock">,
+  row: DeployKeyRow,
+): Promise<void> => {
+  const writes = [deleteDeployKey({ user_id: row.user_id, id: row.id }), writeAuditEntry("delete", row, clock.now())];
+  await store.commit(writes).catch((error) => {
+    throw error instanceof CommitError && error.reason === "stale" ? notFound() : error;
+  });
+};
+
+/** The key with which someone reaches a repository on the web, if there is one. */
+export const findKeyForRepository = ({ store }: Sealing, user_id: string, url: string) =>
+  store.get(findDeployKeyByRepository({ user_id, repository: toRepositoryName(url) }));
+
+/** The same by what ssh is asked for; undefined also for what is no address. */
+export const findKeyForSsh = async ({ store }: Sealing, user_id: string, remote: string) =>
+  URL.canParse(remote) && new URL(remote).protocol === "ssh:"
+    ? store.get(findDeployKeyBySsh({ user_id, ssh_repository: toRepositoryName(remote) }))
+    : undefined;
+
+/** The private half, in the form that ssh reads. Never logged. */
+export const openDeployKey = ({ encryption }: Pick<Sealing, "encryption">, row: DeployKeyRow): string =>
+  encryption.open(row.sealed_private_key, toSealContext(row));
+
+const writeAuditEntry = (action: "create" | "delete", row: DeployKeyRow, now: number): Statement =>
+  audited({
+    now,
+    action,
+    resource_type: "deploy_key",
+    resource_id: row.id,
+    target: row.repository,
+    ...(action === "create" ? { after: row } : { before: row }),
+  });

@@ -1,0 +1,162 @@
+// Deploy keys: made for one private repository, added at its host, used by the server and by git of workspaces, revoked. The host is OpenSSH's
+// server with git-shell.
+import { expect, test } from "bun:test";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Static } from "@sinclair/typebox";
+import type { AuditLogs } from "#schema/audit.ts";
+import type { RepositoryFound } from "#schema/templates/repository.ts";
+import type { DeployKey } from "#schema/users/deploy-key.ts";
+import type { AgentGitSshKey, GitSshKey } from "#schema/users/git-ssh-key.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { findRemote } from "#src/cli/server/gitssh.ts";
+import { type ApiError, Client } from "#src/client.ts";
+import { deploySettingsUrl, findDeployPlace, toRepositoryName } from "#src/git/deploy-key.ts";
+import { run, sshHost } from "#test/api/external-auth/git-hosts.ts";
+import { LOCAL } from "#test/api/external-auth/world.ts";
+import { statusOf } from "#test/api/users/people.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { seedAgent } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
+import { storedTexts } from "#test/support/stored.ts";
+import { awaitWorkspace, openWorld } from "#test/support/workspaces.ts";
+import { openGitWorld, removeWorkspace } from "./world.ts";
+
+const D = "/api/v2/users/me/deploy-keys";
+
+testNeeding(
+  [needs.git, needs.ssh, needs.sshd, needs.sshKeygen, one("local")],
+  "[DK-1] [DK-2] [DK-3] a deploy key opens one private repository over ssh, for the server and for workspaces, until it is revoked",
+  async () => {
+    using git = openGitWorld(() => false);
+    await git.publish("lib", { "lib.txt": "lib" });
+    const app = await git.publish("app", { "README.md": "app" });
+    app.git("-c", "protocol.file.allow=always", "submodule", "add", "-q", git.bare("lib"), "lib");
+    app.git("config", "-f", ".gitmodules", "submodule.lib.url", "../lib.git");
+    app.git("add", ".gitmodules");
+    app.git("commit", "-q", "-m", "with a submodule");
+    app.git("push", "-q", "hosted", "main");
+    await using world = await openWorld({ env: LOCAL });
+    const { admin } = world;
+    const { public_key: own } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
+    using place = tempDirectory();
+    using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, place.path, "");
+    const url = host.url(git.bare("app"));
+    const read = () => admin.post<RepositoryFound>("/api/v2/repositories/read", { repository: { url } });
+
+    expect(await read()).toMatchObject({ may_create_deploy_key: true });
+    const key = await admin.post<DeployKey>(D, { url });
+    expect([key.ssh_url, key.public_key]).toEqual([url, expect.stringMatching(/^ssh-ed25519 [\w+/]+=*$/)]);
+    expect(Object.keys(key)).not.toContain("private_key");
+    expect(await statusOf(admin, "POST", "/users/me/deploy-keys", { url })).toBe(409);
+    const refused = await read();
+    expect(refused).toMatchObject({ deploy_key: { id: key.id }, may_create_deploy_key: false });
+    expect(refused.problem).toContain("did not let your deploy key read");
+    expect(refused.problem).toContain(new URL(url).host);
+
+    host.authorize(key.public_key, git.bare("app"));
+    // The submodule is another repository: the key of the account reads that one.
+    host.authorize(own, git.bare("lib"));
+    const { plan, problem } = await read();
+    expect([problem, plan?.ssh_url]).toEqual(["", url]);
+    const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "app", repository: { url } });
+    await awaitWorkspace(admin, made.id, (one) => agentOf(one)?.lifecycle_state === "ready");
+    const clone = join(world.server.directory, "workspaces", made.id, "home", "app");
+    const texts = ["README.md", "lib/lib.txt"].map((path) => readFileSync(join(clone, path), "utf8"));
+    expect(texts).toEqual(["app", "lib"]);
+    expect(await run([needs.git.file, "-C", clone, "rev-parse", "--is-shallow-repository"])).toBe("true");
+    expect(await run([needs.git.file, "-C", clone, "remote", "get-url", "origin"])).toBe(url);
+    // Neither half of a read is left on the server's disk.
+    const copies = join(world.server.directory, "repositories", "owners", "read");
+    expect(existsSync(copies) ? readdirSync(copies) : []).toEqual([]);
+    expect((await storedTexts(world.server.directory)).filter((text) => text.includes("BEGIN OPENSSH"))).toEqual([]);
+
+    await admin.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
+    expect(await admin.get<DeployKey[]>(D)).toEqual([]);
+    expect(await read()).toMatchObject({ may_create_deploy_key: true });
+    await removeWorkspace(admin, made.id);
+    const { audit_logs } = await admin.get<Static<typeof AuditLogs>>("/api/v2/audit?q=resource_type:deploy_key&limit=10");
+    expect(audit_logs.filter(({ status_code }) => status_code < 400).map(({ action }) => action)).toEqual([
+      "delete",
+      "create",
+    ]);
+  },
+  60_000,
+);
+
+test("[DK-3] an agent is given the deploy key of its owner for that repository alone; people see only their own", async () => {
+  await using world = await openWorld();
+  const { server } = world;
+  const seeded = await seedAgent(server);
+  const owner = new Client(server.url, seeded.owner_token);
+  const key = await owner.post<DeployKey>(D, { url: "https://github.com/Acme/app/tree/main" });
+  expect(key).toMatchObject({
+    url: "https://github.com/Acme/app",
+    ssh_url: "ssh://git@github.com/Acme/app.git",
+    settings_url: "https://github.com/Acme/app/settings/keys/new",
+  });
+  const pair = (remote?: string, token = seeded.agent_token) => {
+    const query = remote === undefined ? "" : `?remote=${encodeURIComponent(remote)}`;
+    return new Client(server.url, token).get<AgentGitSshKey>(`/api/v2/workspaceagents/me/gitsshkey${query}` as never);
+  };
+  const own = await pair();
+  const deploy = await pair("ssh://github.com/Acme/app.git");
+  expect([deploy.public_key, deploy.is_deploy_key]).toEqual([key.public_key, true]);
+  expect(deploy.private_key).not.toBe(own.private_key);
+  for (const other of ["ssh://github.com/Acme/app2", "ssh://gitlab.com/Acme/app", "https://github.com/Acme/app", "no"])
+    expect([other, await pair(other)]).toEqual([other, own]);
+  await owner.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
+  expect(await pair("ssh://github.com/Acme/app.git")).toEqual(own);
+  const again = await owner.post<DeployKey>(D, { url: "git@github.com:Acme/app" });
+  const stranger = await seedAgent(server);
+  expect((await pair("ssh://github.com/Acme/app.git", stranger.agent_token)).is_deploy_key).toBeUndefined();
+  const bare = await seedAgent(server, { agent: { api_key_scope: "no_user_data" } });
+  const refused = await pair("ssh://github.com/x/y", bare.agent_token).catch((error: ApiError) => error.status);
+  expect(refused as unknown).toBe(403);
+  const other = new Client(server.url, stranger.owner_token);
+  expect(await statusOf(other, "DELETE", `/users/me/deploy-keys/${again.id}`)).toBe(404);
+  for (const url of [
+    "",
+    "no link",
+    "file:///srv/app",
+    "ssh://-oProxyCommand=x/app",
+    "-x@h.example:a/b",
+    "ssh://git@[::1]/a/b",
+  ])
+    expect([url, await statusOf(owner, "POST", "/users/me/deploy-keys", { url })]).toEqual([url, 400]);
+});
+
+test("[DK-4] an address says where ssh reaches the repository, and the host's kind where keys are added", () => {
+  const places: readonly (readonly [string, string, string?])[] = [
+    ["git@github.com:acme/app.git", "ssh://git@github.com/acme/app.git", "/acme/app/settings/keys/new"],
+    [
+      "https://gitlab.com/a/b/c",
+      "ssh://git@gitlab.com/a/b/c.git",
+      "/a/b/c/-/settings/repository#js-deploy-keys-settings",
+    ],
+    ["https://codeberg.org/a/b", "ssh://git@codeberg.org/a/b.git", "/a/b/settings/keys"],
+    ["https://bitbucket.org/a/b", "ssh://git@bitbucket.org/a/b.git", "/a/b/admin/access-keys/"],
+    ["ssh://me@git.example.com:2222/a/b", "ssh://me@git.example.com:2222/a/b"],
+    ["https://git.example.com/projects/ab/repos/c/browse", "ssh://git@git.example.com:7999/ab/c.git"],
+  ];
+  for (const [link, ssh_url, page] of places) {
+    const found = findDeployPlace(link);
+    expect([link, found?.ssh_url]).toEqual([link, ssh_url]);
+    const settings = found && deploySettingsUrl(found.url, undefined);
+    expect([link, settings]).toEqual([link, page && `${new URL(found?.url ?? "").origin}${page}`]);
+  }
+  expect(deploySettingsUrl("https://git.example.com/a/b", "gitea")).toBe("https://git.example.com/a/b/settings/keys");
+  expect(toRepositoryName("ssh://git@Host:22//a/b.git/")).toBe("host/a/b");
+  const asked: readonly (readonly [readonly string[], string])[] = [
+    [["-o", "SendEnv=GIT_PROTOCOL", "git@h.example", "git-upload-pack 'a/b.git'"], "ssh://h.example/a/b.git"],
+    [["-p", "2222", "--", "h", "git-lfs-authenticate /a/b.git download"], "ssh://h/a/b.git"],
+    [["h", "git-receive-pack '/a/b'"], "ssh://h/a/b"],
+    [["h"], ""],
+    [["-G", "h"], ""],
+    [["h", "rm -rf x"], ""],
+  ];
+  for (const [argv, remote] of asked) expect([argv, findRemote(argv)]).toEqual([argv, remote]);
+});
+
+const agentOf = ({ latest_build }: Workspace) => latest_build.resources[0]?.agents?.[0];
