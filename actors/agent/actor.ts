@@ -1,7 +1,7 @@
 // One workspace agent: the only writer of its rows after the build has made them. Takes what the agent reports over either edge,
 // stores its log lines, and tells watchers and followers after the commit. Refuses reports that break a rule.
 
-import type { Clock } from "#base/clock.ts";
+import { type Clock, rfc3339 } from "#base/clock.ts";
 import { invalidField, notFound } from "#base/errors.ts";
 import { isUuid, NIL_UUID, uuid } from "#base/ids.ts";
 import type { Topics } from "#base/topics.ts";
@@ -23,6 +23,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import { type CreateLogSource, DEFAULT_SOURCE } from "#schema/agents/log-source.ts";
+import type { AgentResources } from "#schema/agents/resources.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import { Actor, type Outcome } from "../runtime/actor.ts";
 import type { Events } from "../runtime/events.ts";
@@ -289,10 +290,25 @@ export class AgentActor extends Actor<AgentState> {
 
   /** The space of its home and its memory; the workspace's owner is notified of what has run out. */
   reportResources(report: ResourcesReport): Promise<void> {
+    return this.#takeResources(() => report);
+  }
+
+  /** A container that was ended for memory, which no daemon can report; the same one again changes nothing. */
+  reportContainerKill(kill: ResourcesReport["memory_kills"][number]): Promise<void> {
+    const isKnown = ({ memory_kills }: AgentResources): boolean =>
+      memory_kills.some((one) => one.process === kill.process && one.killed_at === rfc3339(kill.killed_at));
+    return this.#takeResources((before) =>
+      before && isKnown(before) ? undefined : { home: before?.home, memory: before?.memory, memory_kills: [kill] },
+    );
+  }
+
+  #takeResources(make: (before: AgentResources | null) => ResourcesReport | undefined): Promise<void> {
     return this.handle<void>(async (now) => {
       const { store, clock, topics } = this.#deps;
       const { agent } = now;
       const at = clock.now();
+      const report = make(agent.resources);
+      if (!report) return { state: now, reply: undefined };
       const resources = mergeResources(agent.resources, report, at);
       const workspace = await store.get(findWorkspacePlace({ id: agent.workspace_id }));
       const hasOwner = workspace !== undefined && workspace.owner_id !== PREBUILDS_USER_ID;

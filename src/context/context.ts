@@ -34,6 +34,7 @@ import type { Store } from "#db/engine/store.ts";
 import { PartIndex } from "#db/part-index.ts";
 import type { LivingNode } from "#db/pg/living-node.ts";
 import { findUser } from "#db/users/users.ts";
+import { noteContainerKill } from "#domain/agents/container-kills.ts";
 import { chatToken } from "#domain/ai/chat-token.ts";
 import { workspaceToken } from "#domain/ai/workspace-token.ts";
 import { dropStored } from "#domain/builds/kept.ts";
@@ -420,6 +421,7 @@ export class Context implements ApiContext, AsyncDisposable {
     }
     this.otherJobs?.start();
     this.scheduler.start();
+    for (const one of this.provisioners.values()) one.followKills?.((kill) => void noteContainerKill(this, kill));
     this.uses.start(this.clock);
     this.usage.start();
     await this.backups.start();

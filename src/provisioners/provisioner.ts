@@ -98,6 +98,15 @@ export class WorkerLost extends Error {
   }
 }
 
+/** A container of a workspace that ended because it reached its memory limit. */
+export type ContainerKill = {
+  readonly workspace_id: string;
+  /** The resource of the template that the container is of. */
+  readonly resource: string;
+  /** Milliseconds since 1970. */
+  readonly killed_at: number;
+};
+
 export interface Provisioner {
   readonly name: Manifest["provisioner"];
   /** Copies of the files of its workspaces; absent where it cannot make any. */
@@ -132,6 +141,8 @@ export interface Provisioner {
   recover?(workspaces: readonly { id: string; state: string | null }[]): Promise<void>;
   /** The try that comes next, from 1, when the agent's process is dead and is being started again; undefined otherwise. */
   restarting?(workspace_id: string): number | undefined;
+  /** Calls back for each container that ended for memory, until `stop`; the same one may come twice. Absent: its workspaces have none. */
+  followKills?(killed: (kill: ContainerKill) => void): void;
   /** Nothing is started again any more: the server stops. */
   stop?(): void;
 }

@@ -8,6 +8,7 @@ import { pause } from "#base/retry.ts";
 import { parsePlan, type RepositoryPlan } from "#schema/templates/repository.ts";
 import type { SnapshotPlace } from "../homes.ts";
 import {
+  type ContainerKill,
   ProvisionError,
   type Provisioned,
   type Provisioner,
@@ -29,6 +30,7 @@ import {
 import { Engine, EngineError } from "./engine.ts";
 import { DockerHomes } from "./homes.ts";
 import { checkImageName } from "./image-name.ts";
+import { followMemoryKills } from "./memory-kills.ts";
 import { networkFor, provideNetwork, removeNetworks } from "./network.ts";
 import { ownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
@@ -85,6 +87,7 @@ export class DockerProvisioner implements Provisioner {
   readonly name = "docker";
   readonly homes: DockerHomes;
   readonly #options: DockerOptions;
+  readonly #stopped = new AbortController();
 
   constructor(options: DockerOptions) {
     this.#options = options;
@@ -155,6 +158,15 @@ export class DockerProvisioner implements Provisioner {
     } finally {
       timer.cancel();
     }
+  }
+
+  followKills(killed: (kill: ContainerKill) => void): void {
+    const { host, clock } = this.#options;
+    void followMemoryKills({ host, clock, signal: this.#stopped.signal, killed });
+  }
+
+  stop(): void {
+    this.#stopped.abort(new Error("the server stops"));
   }
 
   /** Asks the engine whether the images are there; nothing is fetched or made. */

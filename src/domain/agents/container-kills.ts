@@ -1,0 +1,43 @@
+// Containers that ended because they reached their memory limit: an agent of the workspace shows it, and its log says so (rule AG-26).
+import { log } from "#base/log.ts";
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { listResources } from "#db/workspaces/resources.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import type { ContainerKill } from "#src/provisioners/provisioner.ts";
+import type { DomainContext } from "../context.ts";
+
+/** Tells the agent in the container, or the first one of the workspace where no agent is in it. Never rejects. */
+export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill): Promise<void> => {
+  const { workspace_id, resource, killed_at } = kill;
+  try {
+    const workspace = await ctx.store.get(findWorkspace({ id: workspace_id }));
+    // Another server may share the engine, and another node may have the workspace: each hears of all.
+    if (!workspace || workspace.deleted || !ctx.parts.has(workspace.part)) return;
+    const agents = await ctx.store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
+    const own = agents.filter(({ parent_id }) => parent_id === null);
+    const named = await resourceNamed(ctx, workspace.latest_build_id, resource);
+    const agent = own.find(({ resource_id }) => resource_id === named) ?? own[0];
+    if (!agent) return;
+    const process = `container ${resource}`;
+    const output = `Memory ran out: the kernel ended the ${process}, which reached its memory limit.`;
+    const batch_id = `container-kill ${resource} ${killed_at}`;
+    await ctx.agents.ask(agent.id, "reportContainerKill", { process, killed_at });
+    await ctx.agents.ask(agent.id, "appendLogs", {
+      logs: [{ created_at: killed_at, level: "warn", output }],
+      batch_id,
+    });
+  } catch (error) {
+    log("docker").warn("the end of container {resource} of workspace {workspace_id} is not shown: {error}", {
+      resource,
+      workspace_id,
+      error,
+    });
+  }
+};
+
+const resourceNamed = async ({ store }: DomainContext, build_id: string, name: string): Promise<string | undefined> => {
+  const build = await store.get(findBuild({ id: build_id }));
+  if (!build) return undefined;
+  return (await store.all(listResources({ job_id: build.job_id }))).find((one) => one.name === name)?.id;
+};

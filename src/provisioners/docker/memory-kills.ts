@@ -1,0 +1,88 @@
+// Containers of workspaces that ended because they reached their memory limit, as the engine announces it. What a daemon sees of this is nothing:
+// it is ended along with its container, or runs in another one. The engine remembers a few hundred events, so a pause loses none as a rule.
+import type { Clock } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { pause } from "#base/retry.ts";
+import type { ContainerKill } from "../provisioner.ts";
+import { Engine } from "./engine.ts";
+import { WORKSPACE_LABEL } from "./volumes.ts";
+
+/** How an engine that does not answer is asked again: doubled up to the longest. */
+const WAIT_MS = 1_000;
+const MAX_WAIT_MS = 60_000;
+/** A day without a word from the engine is no sign of anything. */
+const SILENCE_MS = 86_400_000;
+/** Events of so long before the start count, too. */
+const BEFORE_S = 3_600;
+/** The kernel's kill and the end of the container that it was about come within this, in either order. */
+const TOGETHER_MS = 10_000;
+/** SIGKILL. */
+const KILLED = "137";
+
+type Event = {
+  readonly Action?: string;
+  readonly time?: number;
+  readonly timeNano?: number;
+  readonly Actor?: { readonly ID?: string; readonly Attributes?: Readonly<Record<string, string>> };
+};
+
+/** Pairs what the kernel ended in a container with the end of the container. Pure but for what it remembers. */
+export class KillPairs {
+  readonly #kernel = new Map<string, number>();
+  readonly #ended = new Map<string, { readonly at: number; readonly kill: ContainerKill }>();
+
+  /** The container that ended for memory, once both events of it were seen. */
+  take({ Action: action, time = 0, timeNano = time * 1e9, Actor: actor }: Event): ContainerKill | undefined {
+    const { ID: id, Attributes: attributes = {} } = actor ?? {};
+    const workspace_id = attributes[WORKSPACE_LABEL];
+    if (id === undefined || workspace_id === undefined) return undefined;
+    const at = Math.round(timeNano / 1e6);
+    const isNear = (other: number | undefined): boolean => other !== undefined && Math.abs(at - other) <= TOGETHER_MS;
+    if (action === "oom") {
+      const ended = this.#ended.get(id);
+      this.#ended.delete(id);
+      if (ended && isNear(ended.at)) return ended.kill;
+      this.#kernel.set(id, at);
+    }
+    if (action !== "die") return undefined;
+    const kill = { workspace_id, resource: attributes["slipway.resource"] ?? "", killed_at: at };
+    const before = this.#kernel.get(id);
+    this.#kernel.delete(id);
+    if (attributes.exitCode !== KILLED) return undefined;
+    if (isNear(before)) return kill;
+    this.#ended.set(id, { at, kill });
+    return undefined;
+  }
+}
+
+type Follow = {
+  readonly host: string | undefined;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly killed: (kill: ContainerKill) => void;
+};
+
+/** Follows the engine until the signal fires. Never rejects; a kill may come twice after a pause. */
+export const followMemoryKills = async ({ host, clock, signal, killed }: Follow): Promise<void> => {
+  const pairs = new KillPairs();
+  let since = Math.floor(clock.now() / 1000) - BEFORE_S;
+  const each = (line: unknown): void => {
+    const event = line as Event;
+    since = Math.max(since, event.time ?? 0);
+    const kill = pairs.take(event);
+    if (kill) killed(kill);
+  };
+  const filters = JSON.stringify({ type: ["container"], event: ["oom", "die"], label: [WORKSPACE_LABEL] });
+  for (let wait = WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
+    try {
+      const engine = new Engine(host, clock);
+      await engine.connect(signal);
+      wait = WAIT_MS;
+      const query = { filters, since: String(since) };
+      await engine.lines("tell of containers", "GET", "/events", { query, signal, timeout: SILENCE_MS }, each);
+    } catch (error) {
+      if (!signal.aborted) log("docker").debug("containers are not followed: {error}", { error });
+    }
+    await pause(clock, wait, signal);
+  }
+};
