@@ -15,7 +15,7 @@ export const OutOfSpace = ({ agents }: { agents: readonly WorkspaceAgent[] }) =>
       const [kill] = memory_kills.filter(({ killed_at }) => now.value - Date.parse(killed_at) < KILLS_MS);
       return [
         home && home.level !== "ok" && (
-          <div key={`disk ${id}`} class="banner" role="status">
+          <div key={`disk ${id}`} class={home.level === "full" ? "banner bad" : "banner attn"} role="status">
             <span class={home.level === "full" ? "t-bad" : "t-attn"}>
               <Icon name="warn" />
             </span>
@@ -27,7 +27,7 @@ export const OutOfSpace = ({ agents }: { agents: readonly WorkspaceAgent[] }) =>
           </div>
         ),
         kill && (
-          <div key={`memory ${id}`} class="banner" role="status">
+          <div key={`memory ${id}`} class="banner attn" role="status">
             <span class="t-attn">
               <Icon name="warn" />
             </span>

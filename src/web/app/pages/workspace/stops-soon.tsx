@@ -23,7 +23,7 @@ const Soon = ({ row, left }: { row: WorkspaceSummary; left: number }) => {
   const working = state.value.data?.kept_by ?? [];
   const isLast = row.max_deadline !== undefined && row.max_deadline === row.deadline;
   return (
-    <div class="banner" role="status">
+    <div class="banner attn" role="status">
       <span class="t-attn">
         <Icon name="clock" />
       </span>
