@@ -1,45 +1,15 @@
 // A repository becomes a container of a real Docker Engine: its image is built once, its features are installed, its clone is kept.
 import { expect } from "bun:test";
 import { systemClock } from "#base/clock.ts";
-import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import { FeatureHost } from "#test/repositories/feature-host.ts";
 import { openGitWorld } from "#test/repositories/world.ts";
-import { awaitAgent, deleteAll, IMAGE, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
+import { awaitAgent, deleteAll, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
+import { PRIVATE as env, GIT_IMAGE, gatewayOf, makeGitImage } from "#test/support/docker/git-image.ts";
 import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
 import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
-
-/** The image of the tests with this machine's git in it. */
-const GIT_IMAGE = "slipway-test-git:1";
-
-/** Git, what fetches over http, and their libraries, as a tar. */
-const GIT_FILES = `
-core=$(git --exec-path)
-programs="$(command -v git) $core/git $core/git-remote-http $core/git-remote-https $core/git-submodule $core/git-sh-setup $core/git-sh-i18n"
-libraries=$(ldd $core/git $core/git-remote-http | grep -o '/[^ ]*' | grep -v ':$' | sort -u)
-tar -chPf - $programs $libraries 2>/dev/null || true
-`;
-
-const makeGitImage = async (engine: Engine): Promise<void> => {
-  const files = new Uint8Array(Bun.spawnSync(["sh", "-c", GIT_FILES]).stdout);
-  const text = (words: string): Uint8Array => new TextEncoder().encode(words);
-  const dockerfile = `FROM ${IMAGE}\nUSER root\nADD git.tar /\nUSER dev\n`;
-  const tar = joinStreams([tarEntry("Dockerfile", text(dockerfile)), tarEntry("git.tar", files), tarEnd()]);
-  await engine.lines("build", "POST", "/build", { query: { t: GIT_IMAGE }, tar, timeout: 120_000 }, (line) => {
-    const { error } = line as { error?: string };
-    if (error) throw new Error(error);
-  });
-};
-
-/** Where containers reach this machine: the gateway of the engine's own network. */
-const gatewayOf = async (engine: Engine): Promise<string> => {
-  type Network = { IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] } };
-  const bridge = await engine.json<Network>("look", "GET", "/networks/bridge");
-  const [config] = bridge?.IPAM?.Config ?? [];
-  return config?.Gateway ?? config?.Subnet?.replace(/\.0\/\d+$/, ".1") ?? "";
-};
 
 testNeeding(
   [needs.docker, needs.git, one("engine"), compiled],
@@ -88,7 +58,6 @@ testNeeding(
       "docs/a.txt": unique,
     };
     const app = await git.publish("app", files);
-    const env = { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,10.0.0.0/8" };
     await using world = await openDockerWorld(env);
     const { admin } = world;
     const body = { name: "app", repository: { url: git.link("app") } };

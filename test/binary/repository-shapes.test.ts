@@ -1,0 +1,59 @@
+// Twenty shapes of repositories become running containers of a real Docker Engine, several at a time on one server.
+import { expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { FeatureHost } from "#test/repositories/feature-host.ts";
+import { LANGUAGE_IMAGES, type Shape, shapes } from "#test/repositories/shapes.ts";
+import { openGitWorld } from "#test/repositories/world.ts";
+import { agentOf, awaitAgent, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
+import { gatewayOf, makeGitImage, nameGitImage, PRIVATE } from "#test/support/docker/git-image.ts";
+import { compiled, needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { awaitBuild, createBuild } from "#test/support/workspaces.ts";
+
+/** Workspaces that are made at the same time: the server reads no more repositories in parallel. */
+const AT_ONCE = 4;
+
+testNeeding(
+  [needs.docker, needs.git, one("engine"), compiled],
+  "[RW-2] [RW-7] [RW-13] twenty shapes of repositories become running containers with what they ask for",
+  async () => {
+    const engine = new Engine(needs.docker.file, systemClock);
+    await engine.connect();
+    await makeGitImage(engine);
+    await using _names = await nameGitImage(engine, LANGUAGE_IMAGES);
+    using git = openGitWorld(undefined, await gatewayOf(engine));
+    using features = new FeatureHost();
+    const metadata = { id: "tool", options: { color: { type: "string", default: "red" } } };
+    const tool = await features.publish("acme/tool", metadata, '#!/bin/sh\necho "$COLOR" >/tool\n');
+    await using world = await openDockerWorld({ ...PRIVATE, SLIPWAY_PROVISIONER_SLOTS: String(AT_ONCE) });
+    const { admin } = world;
+    const all = shapes(tool);
+    expect(all.length).toBe(20);
+    const shown: Record<string, unknown> = {};
+    const show = async ({ name, files, asked, look, app }: Shape): Promise<void> => {
+      await git.publish(name, files);
+      const repository = { url: git.link(name), ...asked };
+      const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name, repository });
+      const { agent_id, workspace } = await awaitAgent(admin, id);
+      const apps = agentOf(workspace)?.apps.map(({ display_name }) => display_name) ?? [];
+      shown[name] = [await shell(admin, agent_id, look), ...(app === undefined ? [] : [apps.includes(app)])];
+      await createBuild(admin, id, "delete", { permanent: true });
+      await awaitBuild(admin, id);
+    };
+    const left = [...all];
+    const work = async (): Promise<void> => {
+      for (let next = left.shift(); next; next = left.shift()) {
+        const { name } = next;
+        await show(next).catch((error) => {
+          shown[name] = (error as Error).message;
+        });
+      }
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    const wanted = all.map(({ name, shows, app }) => [name, [shows, ...(app === undefined ? [] : [true])]]);
+    expect(shown).toEqual(Object.fromEntries(wanted));
+  },
+  300_000,
+);

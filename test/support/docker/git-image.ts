@@ -1,0 +1,52 @@
+// What tests of repositories need of an engine: the image of the tests with this machine's git in it, under any name, and where containers reach
+// this machine.
+import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import type { Engine } from "#src/provisioners/docker/engine.ts";
+import { IMAGE } from "./docker-world.ts";
+
+/** The image of the tests with git. */
+export const GIT_IMAGE = "slipway-test-git:1";
+
+/** Git, what fetches over http, and their libraries, as a tar. */
+const GIT_FILES = `
+core=$(git --exec-path)
+programs="$(command -v git) $core/git $core/git-remote-http $core/git-remote-https $core/git-submodule $core/git-sh-setup $core/git-sh-i18n"
+libraries=$(ldd $core/git $core/git-remote-http | grep -o '/[^ ]*' | grep -v ':$' | sort -u)
+tar -chPf - $programs $libraries 2>/dev/null || true
+`;
+
+/** Settings with which a server opens repositories at addresses of this machine. */
+export const PRIVATE = { SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8,172.16.0.0/12,192.168.0.0/16,10.0.0.0/8" };
+
+export const makeGitImage = async (engine: Engine): Promise<void> => {
+  const files = new Uint8Array(Bun.spawnSync(["sh", "-c", GIT_FILES]).stdout);
+  const text = (words: string): Uint8Array => new TextEncoder().encode(words);
+  const dockerfile = `FROM ${IMAGE}\nUSER root\nADD git.tar /\nUSER dev\n`;
+  const tar = joinStreams([tarEntry("Dockerfile", text(dockerfile)), tarEntry("git.tar", files), tarEnd()]);
+  await engine.lines("build", "POST", "/build", { query: { t: GIT_IMAGE }, tar, timeout: 120_000 }, (line) => {
+    const { error } = line as { error?: string };
+    if (error) throw new Error(error);
+  });
+};
+
+/** Gives the image with git other names for as long as it is not disposed. */
+export const nameGitImage = async (engine: Engine, names: readonly string[]): Promise<AsyncDisposable> => {
+  for (const name of names) {
+    const colon = name.lastIndexOf(":");
+    const query = { repo: name.slice(0, colon), tag: name.slice(colon + 1) };
+    await engine.json("tag", "POST", `/images/${GIT_IMAGE}/tag`, { query });
+  }
+  return {
+    async [Symbol.asyncDispose]() {
+      for (const name of names) await engine.json("untag", "DELETE", `/images/${name}`, { fine: [404, 409] });
+    },
+  };
+};
+
+/** Where containers reach this machine: the gateway of the engine's own network. */
+export const gatewayOf = async (engine: Engine): Promise<string> => {
+  type Network = { IPAM?: { Config?: { Gateway?: string; Subnet?: string }[] } };
+  const bridge = await engine.json<Network>("look", "GET", "/networks/bridge");
+  const [config] = bridge?.IPAM?.Config ?? [];
+  return config?.Gateway ?? config?.Subnet?.replace(/\.0\/\d+$/, ".1") ?? "";
+};
