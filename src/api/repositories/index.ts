@@ -25,7 +25,7 @@ export const repositories = (ctx: ApiContext) =>
         scope: "workspace:read",
       }),
     })
-    .post("/read", ({ caller, body }) => lookAtRepository(ctx, caller.user_id, body.repository), {
+    .post("/read", ({ caller, body }) => lookAtRepository(ctx, caller, body.repository), {
       user: true,
       body: ReadRepository,
       response: { 200: RepositoryFound, ...fails(400, 401, 403, 413, 503) },

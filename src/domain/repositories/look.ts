@@ -2,25 +2,34 @@
 import { AppError } from "#base/errors.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { DeployKeyRow } from "#db/users/deploy-keys.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
 import { listUserSecrets } from "#db/users/secrets.ts";
+import type { Manifest } from "#schema/templates/manifest.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
 import { RepositoryError } from "#src/git/bounded-git.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
 import { notesOf } from "#src/provisioners/repository/place.ts";
+import { REPOSITORY_TEMPLATES } from "#src/starter/repositories.ts";
+import { mayUseTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 import { findKeyForRepository, presentDeployKey } from "../users/deploy-keys.ts";
+import { searchTemplates } from "../templates/search.ts";
+import { repositoryParameter } from "./planned.ts";
 import { repositoryProvisioner } from "./template.ts";
 
 /** What there is at the link. A repository that its host does not show is an answer, too; 400 for what is not a link. */
 export const lookAtRepository = async (
   ctx: DomainContext,
-  user_id: string,
+  caller: UserCaller,
   asked: RepositoryAsked,
 ): Promise<RepositoryFound> => {
-  const [provisioner, read, account, key] = await Promise.all([
+  const { user_id } = caller;
+  const [provisioner, read, account, key, templates] = await Promise.all([
     repositoryProvisioner(ctx).catch(invalidAsUndefined),
     planOrProblem(ctx, user_id, asked),
     accountFor(ctx, user_id, asked.url),
     deployKeyFor(ctx, user_id, asked.url),
+    templatesFor(ctx, caller),
   ]);
   const { plan, problem, isHidden } = read;
   return {
@@ -28,11 +37,36 @@ export const lookAtRepository = async (
     problem,
     ...(provisioner ? { provisioner } : {}),
     notes: plan ? notesOf(plan, provisioner === "docker") : [],
+    templates,
     missing_secrets: plan ? await missingSecrets(ctx, user_id, plan) : [],
     ...(key ? { deploy_key: presentDeployKey(ctx, key) } : {}),
     may_create_deploy_key: isHidden && !key && !account?.linked,
     ...(account ? { account } : {}),
   };
+};
+
+/** Templates that are looked at, by name. */
+const MAX_TEMPLATES = 100;
+
+/** Templates that the caller may use, that take a repository and need no other value, without the ones that come with the server for it. */
+const templatesFor = async (ctx: DomainContext, caller: UserCaller): Promise<RepositoryFound["templates"]> => {
+  const own = new Set([...REPOSITORY_TEMPLATES.values()].map(({ name }) => name));
+  const shown = (await searchTemplates(ctx, caller, "deprecated:false")).filter(
+    ({ template }) => !own.has(template.name) && mayUseTemplate(caller, template),
+  );
+  const found = await Promise.all(
+    shown.slice(0, MAX_TEMPLATES).map(async ({ template }) => {
+      const version = await ctx.store.get(findTemplateVersion({ id: template.active_version_id }));
+      return version?.manifest && takesOnlyRepository(JSON.parse(version.manifest) as Manifest) ? [template] : [];
+    }),
+  );
+  return found.flat().map(({ id, name, display_name, icon }) => ({ id, display_name: display_name || name, icon }));
+};
+
+const takesOnlyRepository = (manifest: Manifest): boolean => {
+  const wanted = repositoryParameter(manifest);
+  const others = manifest.parameters?.filter((one) => one !== wanted) ?? [];
+  return wanted !== undefined && others.every((one) => one.default !== undefined);
 };
 
 const invalidAsUndefined = (error: unknown): undefined => {

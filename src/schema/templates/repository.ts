@@ -162,6 +162,10 @@ export const RepositoryFound = namedObject("RepositoryFound", {
   problem: t.String({ description: "Why the repository cannot be read; empty when it was." }),
   provisioner: t.Optional(oneOf(["docker", "local"], "How it would be opened; absent when nothing here can.")),
   notes: t.Array(note, { description: "What the configuration asks for and does not get, and why." }),
+  templates: t.Array(t.Object({ id: t.String({ format: "uuid" }), display_name: t.String(), icon: t.String() }), {
+    description:
+      "Templates that the repository can be opened with instead of the default one: they take a repository and need no other value.",
+  }),
   missing_secrets: t.Array(t.String(), {
     description: "Secrets that the configuration names and the caller does not keep.",
   }),

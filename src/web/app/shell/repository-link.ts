@@ -3,9 +3,9 @@ import type { Entry } from "./commands.ts";
 
 const LINK = /^(?:https?:\/\/|ssh:\/\/|git@)[^\s/]+[/:]\S+$/;
 
-/** Hosts of code by their names: what is pasted beside a field is taken for a repository on these only. */
+/** What is pasted outside of a field is taken for a repository on hosts of code, by their names, and on any host where it ends with .git. */
 const KNOWN =
-  /^(?:git@|ssh:\/\/git@)|^https?:\/\/[^/]*\b(?:github|gitlab|gitea|forgejo|codeberg|bitbucket)\b[^/]*\/[^/]+\/./i;
+  /^(?:git@|ssh:\/\/git@)|^https?:\/\/[^/]*\b(?:github|gitlab|gitea|forgejo|codeberg|bitbucket)\b[^/]*\/[^/]+\/.|^https?:\/\/[^/]+\/\S+\.git$/i;
 
 const pageOf = (link: string): string => `/new?${new URLSearchParams({ repo: link })}`;
 

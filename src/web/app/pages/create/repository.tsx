@@ -9,8 +9,8 @@ import { call, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
-import { NameField, Select, Switch } from "../../parts/field.tsx";
-import { submits } from "../../parts/handlers.ts";
+import { NameField, Options, Select, Switch } from "../../parts/field.tsx";
+import { into, submits } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { LinkAccount } from "../../parts/link-account.tsx";
 import { RepositoryFields, toRepository } from "../../parts/repository-fields.tsx";
@@ -79,6 +79,7 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
   const typed = useSignal(asked);
   const name = useSignal(first);
   const full_history = useSignal(asked.full_history ?? false);
+  const template = useSignal("");
   const problem = useSignal("");
   const nameProblem = useSignal("");
   const { state, again } = useResource(`repository ${JSON.stringify(asked)}`, () =>
@@ -94,7 +95,8 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
     nameProblem.value = "";
     try {
       const repository = { ...asked, full_history: full_history.value };
-      const body = { name: name.value.trim(), repository };
+      const template_id = template.value;
+      const body = { name: name.value.trim(), repository, ...(template_id ? { template_id } : {}) };
       const made = await call("POST /users/:user/workspaces", { path: { user: "me" }, body });
       route(`/workspaces/${made.id}`);
     } catch (failure) {
@@ -138,6 +140,17 @@ const Found = ({ asked, name: first }: { asked: RepositoryAsked; name: string })
                   nameProblem.value = "";
                 }}
               />
+              {found.templates.length > 0 && (
+                <Options
+                  label="Open with"
+                  value={template.value}
+                  choices={[
+                    { value: "", label: "The repository's own setup" },
+                    ...found.templates.map(({ id, display_name }) => ({ value: id, label: display_name })),
+                  ]}
+                  onPick={into(template)}
+                />
+              )}
               {found.plan.choices.length > 1 && (
                 <Select
                   label="Configuration"

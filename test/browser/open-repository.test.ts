@@ -1,0 +1,56 @@
+// From a link to an editor in the clone, in a real browser.
+import { expect } from "bun:test";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Workspaces } from "#schema/workspaces/workspace.ts";
+import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
+import { serveEditors } from "#test/support/editor-mirror.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { serveReleases } from "#test/support/release-server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+import { runStory } from "./story.ts";
+
+const MANIFEST = readFileSync(join(import.meta.dir, "../../src/starter/code-server/template.yaml"), "utf8");
+const RELEASES = /https:\/\/github\.com\/coder\/code-server\/releases\/download/;
+
+type Shown = { readonly presses: number; readonly seconds: number; readonly folder?: string };
+
+/** Genuine editors where they were prepared, else one that says that it is there. */
+const mirror = async (): Promise<Disposable & { readonly url: string; readonly isGenuine: boolean }> => {
+  const isGenuine = needs.editors.found;
+  const served = isGenuine
+    ? serveEditors(needs.editors.file)
+    : await serveReleases({ codeServer: "4.139.1", go: "1.99.1", jupyterlab: "4.6.6" });
+  return { url: served.url, isGenuine, [Symbol.dispose]: () => served[Symbol.dispose]() };
+};
+
+testNeeding(
+  [needs.chromium, needs.node, needs.git, one("local")],
+  "[WB-95] a pasted link leads to an editor that is open in the clone, within 4 presses and a minute",
+  async () => {
+    using releases = await mirror();
+    using git = openGitWorld();
+    await git.publish("shop", { "README.md": "shop\n", "work/sum.sh": "exit 0\n" });
+    await using world = await openWorld();
+    const { admin } = world;
+    const manifest = MANIFEST.replace(RELEASES, `${releases.url}/code-server`);
+    await makeTemplate(admin, manifest, { name: "code-server", display_name: "VS Code" });
+    const given = [
+      world.server.url.href,
+      admin.token ?? "",
+      `${git.link("shop")}.git`,
+      releases.isGenuine ? "yes" : "no",
+    ];
+    const shown = await runStory<Shown>("open-repository.mjs", given);
+    const { workspaces } = await admin.get<Workspaces>("/api/v2/workspaces");
+    for (const { id } of workspaces) await removeWorkspace(admin, id);
+    expect(shown.wrong).toEqual([]);
+    expect(shown.presses).toBeLessThanOrEqual(4);
+    expect(shown.seconds).toBeLessThan(60);
+    if (releases.isGenuine) expect(shown.folder).toContain("shop");
+    process.stderr.write(`an editor in a clone: ${shown.presses} presses, ${shown.seconds} s\n`);
+  },
+  120_000,
+);
