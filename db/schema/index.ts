@@ -29,6 +29,7 @@ export * from "./oauth2.ts";
 export * from "./oidc-links.ts";
 export * from "./port-shares.ts";
 export * from "./provisioners.ts";
+export * from "./repository-prebuilds.ts";
 export * from "./second-factors.ts";
 export * from "./snapshots.ts";
 export * from "./tasks.ts";

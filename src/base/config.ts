@@ -4,6 +4,7 @@ import { isIPv4 } from "node:net";
 import { CLIENT_ENV_PREFIX, CLIENT_SETTINGS, type ClientConfig } from "./config/client-settings.ts";
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS, type DaemonConfig } from "./config/daemon-settings.ts";
 import { settingsTable } from "./config/describe.ts";
+import { registryIsWhole } from "./config/docker-settings.ts";
 import { address as addressKind } from "./config/kinds.ts";
 import { type Input, type Loaded, loadSettings } from "./config/resolve.ts";
 import { listSecretVariables, listVariables } from "./config/secret-files.ts";
@@ -47,6 +48,7 @@ export const loadConfig = (input: Input): LoadedConfig =>
         ...clusterIsWhole(config),
         ...storageIsWhole(config),
         ...homeBackupsAreWhole(config),
+        ...registryIsWhole(config),
       ],
     },
     input,
@@ -97,7 +99,9 @@ export type WorkerSettings = Omit<WorkerConfig, "url" | "key"> & { url: URL; key
 
 /** The settings of the verb `provisioner`; the key comes from the key file when it is not given itself. Throws UsageError. */
 export const loadWorkerConfig = (input: Input): WorkerSettings => {
-  const { config } = loadSettings({ table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [] }, input);
+  const together = (config: WorkerConfig) => registryIsWhole(config, WORKER_ENV_PREFIX);
+  const rules = { table: WORKER_SETTINGS, prefix: WORKER_ENV_PREFIX, otherVariables: [], together };
+  const { config } = loadSettings(rules, input);
   const { url, key = secretIn("key_file", config.key_file, input) } = config;
   const missing = (name: string, detail: string): UsageError =>
     new UsageError([

@@ -44,6 +44,9 @@ export const HOME_BACKUP_FAILPOINTS = [
   "home_backup_fetched",
 ] as const;
 
+/** On the way of an image that is built ahead: begun, built, older ones removed; its test reads this list. */
+export const PREBUILD_FAILPOINTS = ["prebuild_begun", "prebuild_built", "prebuild_pruned"] as const;
+
 /** Of `slipway upgrade`, forward and back; its kill tests read this list. */
 export const UPGRADE_FAILPOINTS = [
   "upgrade_unpacked",
@@ -66,6 +69,7 @@ const ALL = [
   ...SNAPSHOT_FAILPOINTS,
   ...FORK_FAILPOINTS,
   ...HOME_BACKUP_FAILPOINTS,
+  ...PREBUILD_FAILPOINTS,
   ...UPGRADE_FAILPOINTS,
   ...STOPPOINTS,
 ] as const;

@@ -11,6 +11,7 @@ import { NETWORK } from "./verbs/network.ts";
 import { OAUTH2 } from "./verbs/oauth2.ts";
 import { OFFLINE } from "./verbs/offline.ts";
 import { PREBUILDS } from "./verbs/prebuilds.ts";
+import { REPOSITORIES } from "./verbs/repositories.ts";
 import { SECRETS } from "./verbs/secrets.ts";
 import { INSIDE, OPERATING, RUNNING, VERSION, WITHIN } from "./verbs/server.ts";
 import { SHORTCUTS } from "./verbs/shortcuts.ts";
@@ -33,6 +34,7 @@ export const VERBS: readonly Verb[] = [
     OPEN,
     TEMPLATES,
     PREBUILDS,
+    REPOSITORIES,
     TASKS,
     CHAT,
     LOGS,

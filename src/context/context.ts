@@ -9,6 +9,7 @@ import { RecordingRetention } from "#actors/chat/spending/recording-retention.ts
 import { connectionUpkeep } from "#actors/connections/upkeep.ts";
 import { ForkKeeper } from "#actors/forks/keeper.ts";
 import { openHooks } from "#actors/hooks/open.ts";
+import { ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
 import { Notifier } from "#actors/notifications/notifier.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
 import type { Events } from "#actors/runtime/events.ts";
@@ -46,6 +47,7 @@ import { Health } from "#domain/health/health.ts";
 import { mcpAccess } from "#domain/mcp/access.ts";
 import { OidcProviders } from "#domain/oidc/providers.ts";
 import { oidcRechecks } from "#domain/oidc/recheck.ts";
+import { imagePrebuilding } from "#domain/repositories/prebuilds.ts";
 import { Repositories } from "#domain/repositories/repositories.ts";
 import { taskChats } from "#domain/tasks/begin.ts";
 import { ReadyTemplates } from "#domain/templates/starter.ts";
@@ -195,6 +197,7 @@ export class Context implements ApiContext, AsyncDisposable {
   readonly workers: Workers;
   readonly provisioners: Provisioners;
   readonly prebuilds: Workspaces["prebuilds"];
+  readonly imagePrebuilds: ImagePrebuildKeeper;
   readonly scheduler: Scheduler;
   readonly backups: ScheduledBackups;
   /** Backups that someone asks for. */
@@ -367,6 +370,7 @@ export class Context implements ApiContext, AsyncDisposable {
     });
     this.chats = chats;
     this.tasks = new TaskKeeper({ store, clock, topics, ...taskChats(this) });
+    this.imagePrebuilds = new ImagePrebuildKeeper({ store, clock, ...imagePrebuilding(this) });
     this.forks = new ForkKeeper({ store, clock, topics, workspaces: this.workspaces, chats });
     this.generations = generations;
     this.titles = titles;
@@ -458,6 +462,7 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.generations.stop();
     await this.tasks.stop();
     await this.forks.stop();
+    await this.imagePrebuilds.stop();
     await this.chats.stop();
     await this.chatUpkeep.stop();
     await this.auditRetention.stop();

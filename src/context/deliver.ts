@@ -1,5 +1,6 @@
 // Which actor a timer is for.
 import { FORK, type ForkKeeper } from "#actors/forks/keeper.ts";
+import { IMAGE_PREBUILD, type ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { TASK, type TaskKeeper } from "#actors/tasks/keeper.ts";
 import { DRY_RUN } from "#actors/template-version/dry-run-actor.ts";
@@ -9,6 +10,7 @@ import type { DomainContext } from "#domain/context.ts";
 
 type Parts = Pick<DomainContext, "chats" | "diffs" | "versions" | "dryRuns" | "workspaces"> & {
   readonly prebuilds: PrebuildKeeper;
+  readonly imagePrebuilds: ImagePrebuildKeeper;
   readonly tasks: TaskKeeper;
   readonly forks: ForkKeeper;
 };
@@ -22,6 +24,7 @@ export const deliver = async (parts: Parts, timer: Timer): Promise<void> => {
   if (actor === "workspace") await tellWorkspace(parts, timer);
   if (actor === TASK) await parts.tasks.due(actor_id, name);
   if (actor === FORK) await parts.forks.due(actor_id);
+  if (actor === IMAGE_PREBUILD) await parts.imagePrebuilds.due(actor_id, timer.due);
   if (actor === "prebuilds") await parts.prebuilds.reconcile(actor_id);
 };
 

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
 import type { Clock } from "#base/clock.ts";
+import { imageRegistry } from "#base/config/docker-settings.ts";
 import { type Config, containerAccessUrl, containersCutOff } from "#base/config.ts";
 import { whyNoLocal } from "#domain/builds/local-rule.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
@@ -38,6 +39,7 @@ export const makeProvisioners = (
     cutOff: containersCutOff(config),
     repositories,
     repositoryImages: config.repository_images_mb * 1024 * 1024,
+    registry: imageRegistry(config),
   });
   const root = join(config.data_dir, "workspaces");
   const local = new LocalProvisioner({

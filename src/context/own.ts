@@ -4,6 +4,7 @@ import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.
 import { recoverChats } from "#actors/chat/recovery.ts";
 import type { ForkKeeper } from "#actors/forks/keeper.ts";
 import type { HomeBackupKeeper } from "#actors/home-backups/keeper.ts";
+import type { ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
 import type { Chore } from "#actors/runtime/chore.ts";
 import type { Scheduler } from "#actors/runtime/scheduler.ts";
 import { NotAllTakenUp } from "#actors/runtime/take-up.ts";
@@ -29,6 +30,7 @@ type Owning = Omit<ApiContext, "tasks" | "forks" | "homeBackups"> & {
   readonly tasks: TaskKeeper;
   readonly forks: ForkKeeper;
   readonly homeBackups: HomeBackupKeeper;
+  readonly imagePrebuilds: ImagePrebuildKeeper;
   readonly readyTemplates: ReadyTemplates;
   readonly scheduler: Scheduler;
   readonly uses: Uses;
@@ -83,6 +85,7 @@ export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<vo
   await ctx.tasks.start(parts);
   await ctx.forks.start(parts);
   ctx.homeBackups.sweep();
+  if (parts === undefined || parts.includes(FIRST_PART)) await ctx.imagePrebuilds.start();
   // A start continues without; of parts that have come it is tried again.
   if (later && parts !== undefined) throw later;
 };
@@ -119,7 +122,7 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
   // What is notified of uses reaches the workspaces on their nodes.
   void ctx.uses.flush();
   const isFirst = isLeaving(FIRST_PART);
-  if (isFirst) await ctx.readyTemplates.stop();
+  if (isFirst) await Promise.all([ctx.readyTemplates.stop(), ctx.imagePrebuilds.leave()]);
   const ended = work();
   if (isFirst) ctx.workers.closeAll("another node has the workers now");
   await Promise.all([

@@ -1,6 +1,7 @@
 // How a workspace comes to life. One implementation for each way (local process, Docker, another machine); the workspace actor starts
 // a build, the provisioner does it outside of any mailbox, and what returns is a message with the job it belongs to.
 import type { Manifest, ManifestResource } from "#schema/templates/manifest.ts";
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
 import type { Homes, SnapshotPlace } from "./homes.ts";
 import type { TerraformWork } from "./terraform/work.ts";
@@ -107,10 +108,23 @@ export type ContainerKill = {
   readonly killed_at: number;
 };
 
+/** Images of repositories, built before a workspace needs them. */
+export interface RepositoryImages {
+  /**
+   * Builds the images for a plan, or finds them, and resolves with their names; none where the plan names an image. `owner_id`: whose accounts
+   * read the repository. Rejects with ProvisionError, or the signal's reason.
+   */
+  build(plan: RepositoryPlan, owner_id: string, report: Report, signal: AbortSignal): Promise<readonly string[]>;
+  /** Removes images by their names, except images that a container has. */
+  remove(names: readonly string[], signal: AbortSignal): Promise<void>;
+}
+
 export interface Provisioner {
   readonly name: Manifest["provisioner"];
   /** Copies of the files of its workspaces; absent where it cannot make any. */
   readonly homes?: Homes;
+  /** Absent where workspaces have no images. */
+  readonly images?: RepositoryImages;
   /**
    * Does one build and resolves with the state to remember. Must be repeatable: after a crash of the server the same build is run
    * again with fresh tokens. Rejects with ProvisionError, which may say the rest, or with the signal's reason when it was cancelled.

@@ -30,6 +30,7 @@ export const RESOURCE_TYPES = [
     "appearance",
     "invitation",
     "workspace_snapshot",
+    "repository_prebuild",
     "ai_call",
     "deploy_key",
   ] as const),

@@ -20,6 +20,7 @@ export const PAGES: Readonly<Record<string, string>> = {
   "/templates": APP,
   "/templates/:template": APP,
   "/templates/:template/:tab": APP,
+  "/prebuilds": APP,
   "/docs": APP,
   "/docs/:page": APP,
   "/insights": APP,

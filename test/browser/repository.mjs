@@ -50,6 +50,24 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   });
   await page.waitForURL(/\/new\?repo=https%3A%2F%2Fgithub\.example\.com/);
 
+  // Repository prebuilds, from the page of templates.
+  await page.goto(at("/templates"));
+  await page.getByRole("link", { name: "Repository prebuilds" }).click();
+  const failed = page.getByRole("listitem").filter({ hasText: "payments-api" });
+  await failed.getByText("The Dockerfile cannot be built: exit code 3").waitFor();
+  await failed.getByText("Log of the last build").click();
+  await look("prebuilds");
+  await page.getByRole("button", { name: "Add repository" }).click();
+  const adding = page.getByRole("dialog");
+  await adding.getByRole("textbox", { name: "Repository" }).fill(link);
+  await look("prebuilds-add");
+  await adding.getByRole("button", { name: "Add repository" }).click();
+  await adding.getByText("Images are built by a Docker Engine, and this server reaches none.").waitFor();
+  await adding.getByRole("button", { name: "Cancel" }).click();
+  await page.getByRole("button", { name: "Remove shop" }).click();
+  await page.getByRole("button", { name: "Remove prebuild" }).click();
+  await page.getByText("shop is removed").waitFor();
+
   // A chat in the repository takes the workspace that is there; one in another branch gets a workspace of its own.
   const dialog = page.getByRole("dialog");
   const text = page.getByRole("textbox", { name: "Message" });

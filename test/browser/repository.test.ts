@@ -1,16 +1,50 @@
 // The page that opens a repository, in a real browser, with a real git host.
 import { expect } from "bun:test";
+import { insertRepositoryPrebuild } from "#db/templates/repository-prebuilds.ts";
+import { findDefaultOrganization } from "#db/users/organizations.ts";
+import { findUserByName } from "#db/users/users.ts";
 import type { RecentRepository } from "#schema/templates/repository.ts";
 import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
-import { openWorld } from "#test/support/workspaces.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { openWorld, type World } from "#test/support/workspaces.ts";
 import { runStory } from "./story.ts";
+
+/** One that was built and one that failed, as the keeper leaves them. */
+const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
+  if (!context) throw new Error("the server is in this process");
+  const { store, clock } = context;
+  const [organization, owner] = await Promise.all([
+    store.get(findDefaultOrganization()),
+    store.get(findUserByName({ username: ADMIN.username })),
+  ]);
+  const made = (name: string, more: object) =>
+    insertRepositoryPrebuild({
+      id: crypto.randomUUID(),
+      organization_id: organization?.id ?? "",
+      owner_id: owner?.id ?? "",
+      url: `https://github.com/acme/${name}`,
+      name,
+      keep: 3,
+      status: "ready",
+      built_at: clock.now() - 60_000,
+      created_at: clock.now(),
+      ...more,
+    });
+  const failed = {
+    status: "failed",
+    error: "The Dockerfile cannot be built: exit code 3",
+    log: "Step 1/2\nexit code 3",
+  };
+  const built = { commit: "8419cd4e".padEnd(40, "0"), interval_hours: 24, next_at: clock.now() + 86_400_000 };
+  await store.commit([made("payments-api-with-a-rather-long-name", failed), made("shop", built)]);
+};
 
 testNeeding(
   [needs.chromium, needs.node, needs.git, one("local")],
-  "[RW-18][RW-19][DK-1] a link is opened from its page, from the palette and by pasting it; the page says what was found before anything is made; a chat and a task work in a repository, and the last ones are offered; a private one gets a deploy key",
+  "[RW-18][RW-19][DK-1][WB-96] a link is opened from its page, from the palette and by pasting it; the page says what was found before anything is made; a chat and a task work in a repository, and the last ones are offered; a private one gets a deploy key",
   async () => {
     using git = openGitWorld();
     using closed = openGitWorld(() => false);
@@ -23,6 +57,7 @@ testNeeding(
     const lib = await git.publish("lib", { "README.md": "lib" });
     lib.git("push", "-q", "hosted", "main:next");
     await using world = await openWorld();
+      await seedPrebuilds(world);
     // Nothing answers ssh there.
     const links = [git.link("app"), closed.link("secret"), git.link("lib")];
     const given = [world.server.url.href, world.admin.token ?? "", ...links];

@@ -92,6 +92,7 @@ export const needs = {
   screen: program("screen", "screen"),
   /** To start programs as another user. */
   root: { found: process.geteuid?.() === 0, reason: "needs to run as root", file: "" },
+  registry: program("docker-registry", "docker-registry"),
   docker: prepared("docker-engine", "SLIPWAY_TEST_DOCKER_HOST"),
   postgres: prepared("postgres", "SLIPWAY_TEST_POSTGRES"),
   terraform: preparedLater("terraform-tools", "SLIPWAY_TEST_TERRAFORM"),

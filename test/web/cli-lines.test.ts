@@ -164,6 +164,18 @@ const LINES: readonly [Route, path: string, body: unknown, line: string | undefi
   ],
   ["PUT /prebuilds/settings", "/prebuilds/settings", { reconciliation_paused: true }, "slipway prebuilds pause"],
   [
+    "POST /repositories/prebuilds",
+    "/repositories/prebuilds",
+    { url: "https://github.com/acme/app", interval_hours: 24, keep: 3 },
+    "slipway repositories add https://github.com/acme/app --every 24 --keep 3",
+  ],
+  [
+    "DELETE /repositories/prebuilds/:prebuild",
+    "/repositories/prebuilds/p1",
+    undefined,
+    "slipway repositories remove p1",
+  ],
+  [
     "POST /chats",
     "/chats",
     { organization_id: "o", content: [{ type: "text", text: "Hello you" }], workspace_id: "w1" },

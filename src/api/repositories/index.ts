@@ -8,9 +8,12 @@ import { callers } from "../http/caller.ts";
 import { operation } from "../http/operation.ts";
 import { fails } from "../http/responses.ts";
 import { routes } from "../http/routes.ts";
+import { repositoryPrebuilds, repositoryPushes } from "./prebuilds.ts";
 
 export const repositories = (ctx: ApiContext) =>
   routes({ prefix: "/repositories" })
+    .use(repositoryPushes(ctx))
+    .use(repositoryPrebuilds(ctx))
     .use(callers)
     .get("", ({ caller }) => listRecentRepositories(ctx, caller.user_id), {
       user: true,

@@ -1,6 +1,7 @@
 // How containers are made: the settings that the server and a worker of its own (verb `provisioner`) share.
-import { baseUrl, matching, path } from "./kinds.ts";
-import { optional } from "./setting.ts";
+import type { Problem } from "../usage-error.ts";
+import { baseUrl, matching, path, text } from "./kinds.ts";
+import { optional, toVariableName, type Values } from "./setting.ts";
 
 export const DOCKER_SETTINGS = {
   docker_host: optional(
@@ -17,6 +18,29 @@ export const DOCKER_SETTINGS = {
     help: "How containers reach the server.",
     absent: "the access URL; where that names this machine by a loopback name, host.docker.internal instead",
   }),
+  repository_registry: optional(
+    matching(
+      /^[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?::\d{1,5})?(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)+$/,
+      "a registry with a path in lower case and without a tag, such as registry.example.com/acme/workspaces",
+      "NAME",
+    ),
+    {
+      group: "Workspaces",
+      help: "Where images of repositories are shared: each one that is built is pushed there as a tag of this name, and pulled by engines that lack it. The Docker Engine must reach it.",
+      absent: "images stay on the engine that has built them",
+    },
+  ),
+  repository_registry_user: optional(text, {
+    group: "Workspaces",
+    help: "The user who pushes to and pulls from repository_registry. Needs the password.",
+    absent: "no sign-in",
+  }),
+  repository_registry_password: optional(text, {
+    group: "Workspaces",
+    help: "The password, or an access token, of repository_registry_user. Better given by the environment or a file.",
+    absent: "none",
+    secret: true,
+  }),
   agent_binary: optional(path, {
     group: "Workspaces",
     help: "The Linux binary of this program that is put into containers as the workspace's daemon.",
@@ -28,3 +52,28 @@ export const DOCKER_SETTINGS = {
     absent: "the folder of the binary that runs",
   }),
 } as const;
+
+type DockerValues = Values<Pick<typeof DOCKER_SETTINGS, `repository_registry${"" | "_user" | "_password"}`>>;
+
+/** What is missing for the registry. `prefix` is that of the variables. */
+export const registryIsWhole = (settings: DockerValues, prefix?: string): Problem[] => {
+  const {
+    repository_registry: name,
+    repository_registry_user: user,
+    repository_registry_password: password,
+  } = settings;
+  const detail = "a registry with sign-in needs repository_registry, repository_registry_user and its password";
+  const given = { repository_registry: name, repository_registry_user: user, repository_registry_password: password };
+  if (user === undefined && password === undefined) return [];
+  return Object.entries(given)
+    .filter(([, value]) => value === undefined)
+    .map(([key]) => ({ name: toVariableName(key, prefix), from: "not given", detail }));
+};
+
+/** The registry of images of repositories as the provisioner takes it. */
+export const imageRegistry = ({
+  repository_registry: name,
+  repository_registry_user: user,
+  repository_registry_password: password,
+}: DockerValues): { name: string; user: string | undefined; password: string | undefined } | undefined =>
+  name === undefined ? undefined : { name, user, password };

@@ -2,6 +2,7 @@
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";
+import { imageRegistry } from "#base/config/docker-settings.ts";
 import { containerAccessUrl, loadWorkerConfig, SECRET_VARIABLES, type WorkerSettings } from "#base/config.ts";
 import { armFailpoint } from "#base/failpoint.ts";
 import { sha256 } from "#base/ids.ts";
@@ -93,6 +94,9 @@ const makeProvisioners = (settings: WorkerSettings, { clock, env }: VerbInput): 
         clock,
         accessUrl: () => containerAccessUrl(docker_access_url, url),
         program: agent_binary,
+        // Nothing is pruned here: the server that shares the engine does, where there is one.
+        repositoryImages: Number.POSITIVE_INFINITY,
+        registry: imageRegistry(settings),
       }),
     terraform: () =>
       new TerraformProvisioner({

@@ -4,6 +4,7 @@ import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } 
 import { createServer } from "node:net";
 import { join, resolve } from "node:path";
 import { type Clock, rfc3339 } from "#base/clock.ts";
+import { imageRegistry } from "#base/config/docker-settings.ts";
 import { type Address, address } from "#base/config/kinds.ts";
 import { type Config, containersCutOff, listensOnLoopback } from "#base/config.ts";
 import { EncryptionKeyError, keyFile, openEncryption } from "#base/encryption.ts";
@@ -38,6 +39,7 @@ export const examine = async (config: Config, clock: Clock, quick: boolean, env:
   const folder = dataDirectory(config);
   const rest = [...openFiles(config), ...certificate(config, clock), ...exposure(config), hostsOfApps(config)];
   rest.push(localWorkspaces(config), ...localWorkspaceUser(config), await containers(config, clock));
+  rest.push(...(await imagesRegistry(config, clock)));
   rest.push(await terraformProgram(config, env), ...(await hookConsumer(config, clock)));
   rest.push(await homeBackupPlace(config, env, clock));
   const { database_url } = config;
@@ -224,6 +226,23 @@ const containers = async (config: Config, clock: Clock): Promise<Finding> => {
   if (cutOff !== undefined) return { name: "docker", status: "warn", detail: `the engine answers. ${cutOff}` };
   const detail = lacks === undefined ? "the engine answers" : `workspaces cannot be containers: ${lacks}`;
   return { name: "docker", status: lacks !== undefined && docker_host !== undefined ? "warn" : "ok", detail };
+};
+
+/** Whether images of repositories can be shared; builds go on without. */
+const imagesRegistry = async (config: Config, clock: Clock): Promise<Finding[]> => {
+  const { docker_host: host, repository_registry } = config;
+  const name = "image registry";
+  if (repository_registry === undefined) return [];
+  const accessUrl = (): URL => new URL("http://localhost/");
+  const docker = new DockerProvisioner({ host, clock, accessUrl, registry: imageRegistry(config) });
+  try {
+    const problem = await docker.lacksRegistry();
+    if (!problem) return [{ name, status: "ok", detail: `${repository_registry} answers` }];
+    const detail = `images of repositories are not shared through ${repository_registry}: ${problem.message}`;
+    return [{ name, status: problem.kind === "wrong" ? "wrong" : "warn", detail }];
+  } catch (error) {
+    return [{ name, status: "warn", detail: `cannot be asked: ${(error as Error).message}` }];
+  }
 };
 
 const certificate = (config: Config, clock: Clock): Finding[] => {

@@ -30,11 +30,13 @@ import {
 import { Engine, EngineError } from "./engine.ts";
 import { DockerHomes } from "./homes.ts";
 import { checkImageName } from "./image-name.ts";
+import { DockerImages } from "./images.ts";
 import { followMemoryKills } from "./memory-kills.ts";
 import { networkFor, provideNetwork, removeNetworks } from "./network.ts";
 import { ownFolders } from "./owner.ts";
 import { findProgram, type Program } from "./program.ts";
 import { findImage, provideImage } from "./pull.ts";
+import { ImageRegistry, type RegistryOptions, type RegistryProblem } from "./registry.ts";
 import { type BuiltImage, needsBuild, repositoryImage } from "./repository-image.ts";
 import {
   createVolume,
@@ -58,6 +60,8 @@ export type DockerOptions = {
   readonly repositories?: RepositorySources | undefined;
   /** Bytes that all images of repositories may have. */
   readonly repositoryImages?: number | undefined;
+  /** Where images of repositories are shared with other engines. */
+  readonly registry?: RegistryOptions | undefined;
   /** Why containers cannot reach the server, in words for the log of a build. */
   readonly cutOff?: string | undefined;
 };
@@ -86,12 +90,17 @@ const NAME_WAIT_MS = 500;
 export class DockerProvisioner implements Provisioner {
   readonly name = "docker";
   readonly homes: DockerHomes;
+  readonly images: DockerImages;
   readonly #options: DockerOptions;
+  readonly #registry: ImageRegistry | undefined;
   readonly #stopped = new AbortController();
 
   constructor(options: DockerOptions) {
     this.#options = options;
     this.homes = new DockerHomes(options.host, options.clock);
+    const { host, clock, registry, repositories: sources, repositoryImages: max_bytes = 0 } = options;
+    this.#registry = registry && new ImageRegistry(registry, clock);
+    this.images = new DockerImages({ host, clock, sources, registry: this.#registry, max_bytes });
   }
 
   async run(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Provisioned> {
@@ -160,6 +169,14 @@ export class DockerProvisioner implements Provisioner {
     }
   }
 
+  /** Why the registry of images cannot be used now; undefined when it can, or none is set. Rejects when the engine does not answer. */
+  async lacksRegistry(): Promise<RegistryProblem | undefined> {
+    if (!this.#registry) return undefined;
+    const engine = new Engine(this.#options.host, this.#options.clock);
+    await engine.connect();
+    return await this.#registry.check(engine);
+  }
+
   followKills(killed: (kill: ContainerKill) => void): void {
     const { host, clock } = this.#options;
     void followMemoryKills({ host, clock, signal: this.#stopped.signal, killed });
@@ -167,6 +184,7 @@ export class DockerProvisioner implements Provisioner {
 
   stop(): void {
     this.#stopped.abort(new Error("the server stops"));
+    this.#registry?.stop();
   }
 
   /** Asks the engine whether the images are there; nothing is fetched or made. */
@@ -176,7 +194,7 @@ export class DockerProvisioner implements Provisioner {
     await engine.connect(signal);
     for (const { docker, resource } of wantedContainers(request)) {
       const wanted = docker.image;
-      checkImageName(wanted);
+      checkImageName(wanted, this.#registry?.name);
       const image = await findImage({ engine, clock: this.#options.clock, report, stage, signal }, wanted);
       const policy = docker.pull ?? "missing";
       if (!image && policy === "never") {
@@ -239,7 +257,7 @@ export class DockerProvisioner implements Provisioner {
     const { engine, request, report, signal, stage } = work;
     const pull = { engine, clock: this.#options.clock, report, stage, signal };
     if (!plan || !needsBuild(plan)) {
-      checkImageName(docker.image);
+      checkImageName(docker.image, this.#registry?.name);
       return { image: docker.image, ...(await provideImage(pull, docker.image, docker.pull ?? "missing")) };
     }
     return repositoryImage({
@@ -249,6 +267,7 @@ export class DockerProvisioner implements Provisioner {
       sources: this.#options.repositories,
       owner_id: request.no_user_data ? "" : request.owner.id,
       max_bytes: this.#options.repositoryImages ?? 0,
+      registry: this.#registry,
     });
   }
 

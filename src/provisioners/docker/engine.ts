@@ -19,6 +19,8 @@ export type Call = {
   readonly body?: unknown;
   /** Bytes to send as they are, a tar. */
   readonly tar?: ReadableStream<Uint8Array>;
+  /** Such as credentials for a registry, which are in nothing that is logged. */
+  readonly headers?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal | undefined;
   /** Milliseconds for the whole answer; for `lines`, between two of them. */
   readonly timeout?: number;
@@ -183,7 +185,7 @@ export class Engine {
     doing: string,
     read: (response: Response, alive: () => void) => Promise<T>,
   ): Promise<T> {
-    const { query, body, tar, signal, timeout = TIMEOUT_MS, fine = [] } = call;
+    const { query, body, tar, headers = {}, signal, timeout = TIMEOUT_MS, fine = [] } = call;
     signal?.throwIfAborted();
     const end = new AbortController();
     const late = new EngineError(0, `The Docker Engine did not ${doing} within ${timeout / 1000} seconds.`);
@@ -206,10 +208,11 @@ export class Engine {
           // Bun's own limit would end a slow pull.
           timeout: false,
           ...(this.#host.socket === undefined ? {} : { unix: this.#host.socket }),
+          headers,
           ...(body === undefined
             ? {}
-            : { body: JSON.stringify(body), headers: { "content-type": "application/json" } }),
-          ...(tar === undefined ? {} : { body: tar, headers: { "content-type": "application/x-tar" } }),
+            : { body: JSON.stringify(body), headers: { ...headers, "content-type": "application/json" } }),
+          ...(tar === undefined ? {} : { body: tar, headers: { ...headers, "content-type": "application/x-tar" } }),
         } as RequestInit);
         if (response.ok || fine.includes(response.status)) return await read(response, alive);
         throw new EngineError(response.status, `The Docker Engine could not ${doing}: ${await engineWords(response)}`);

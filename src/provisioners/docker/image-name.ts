@@ -7,15 +7,16 @@ export const REPOSITORY_IMAGE = "slipway-repository";
 const ID = /^(?:sha256:)?[0-9a-f]+$/i;
 const HUB = /^(?:(?:index\.)?docker\.io\/)?(?:library\/)?/i;
 
-/** Throws ProvisionError for an ID of an image, or what could be one, and for images of repositories. */
-export const checkImageName = (image: string): void => {
+/** Throws ProvisionError for an ID of an image, or what could be one, and for images of repositories, also in the `registry` that has them. */
+export const checkImageName = (image: string, registry?: string): void => {
   if (ID.test(image)) {
     throw new ProvisionError(
       `"${image}" could be the ID of an image. Name the image with its tag, such as ${image}:latest.`,
     );
   }
-  const [name = ""] = image.replace(HUB, "").split(/[:@]/);
-  if (name === REPOSITORY_IMAGE) {
+  const bare = image.replace(HUB, "");
+  const own = [REPOSITORY_IMAGE, ...(registry === undefined ? [] : [registry.replace(HUB, "").toLowerCase()])];
+  if (own.some((name) => bare === name || [":", "@"].some((end) => bare.toLowerCase().startsWith(name + end)))) {
     throw new ProvisionError("Images that were built from repositories cannot be used by name.");
   }
 };
@@ -26,7 +27,7 @@ const VARIABLE = /\$(?:(\w+)|\{(\w+)(?:(:[-+])([^}]*))?\})/g;
  * Throws ProvisionError for a Dockerfile that builds on such an image or copies from one. `args` are the values given to its ARGs. What it cannot
  * follow for certain counts as refused: names of stages within the text of a here-document, and variables in `--from`.
  */
-export const checkDockerfile = (text: string, args: Readonly<Record<string, string>>): void => {
+export const checkDockerfile = (text: string, args: Readonly<Record<string, string>>, registry?: string): void => {
   const values = new Map<string, string>();
   const stages = new Set<string>();
   let count = 0;
@@ -41,7 +42,7 @@ export const checkDockerfile = (text: string, args: Readonly<Record<string, stri
     if (instruction === "FROM") {
       const [image = "", as = "", name = ""] = operands.trim().split(/\s+/);
       const wanted = expand(unquote(image), values);
-      if (!stages.has(wanted.toLowerCase())) checkImageName(wanted);
+      if (!stages.has(wanted.toLowerCase())) checkImageName(wanted, registry);
       if (as.toUpperCase() === "AS" && !isQuoted) stages.add(name.toLowerCase());
       count += 1;
     }
@@ -51,7 +52,7 @@ export const checkDockerfile = (text: string, args: Readonly<Record<string, stri
       if (wanted.includes("$"))
         throw new ProvisionError(`The Dockerfile has a variable in --from=${from}. Write the name.`);
       const isStage = stages.has(wanted.toLowerCase()) || (/^\d+$/.test(wanted) && Number(wanted) < count);
-      if (!isStage) checkImageName(wanted);
+      if (!isStage) checkImageName(wanted, registry);
     }
   }
 };

@@ -34,6 +34,8 @@ export type Image = {
   readonly config_user: string;
   /** Milliseconds since 1970. */
   readonly created_at: number;
+  /** What registries call it, as far as it was fetched from them or pushed to them. */
+  readonly digests: readonly string[];
 };
 
 /** The image as the engine knows it, fetched first where the policy says so. Throws ProvisionError. */
@@ -64,6 +66,7 @@ export const findImage = async ({ engine, signal }: Pull, image: string): Promis
       user: found?.Config?.User || devcontainerUser(found),
       config_user: found?.Config?.User ?? "",
       created_at: Date.parse(found?.Created ?? "") || 0,
+      digests: found?.RepoDigests ?? [],
     };
   } catch (error) {
     if (error instanceof EngineError && error.status === 404) return undefined;
@@ -79,6 +82,7 @@ type InspectedImage = {
   readonly Id?: string;
   readonly Created?: string;
   readonly Architecture?: string;
+  readonly RepoDigests?: readonly string[] | null;
   readonly Config?: { readonly User?: string; readonly Labels?: Readonly<Record<string, string>> | null };
 };
 
@@ -96,7 +100,12 @@ const devcontainerUser = (image: InspectedImage | undefined): string => {
   }
 };
 
-const fetchImage = async ({ engine, clock, report, stage, signal }: Pull, image: string): Promise<void> => {
+/** Fetches the image, with credentials in `headers` where its registry wants some. Throws EngineError. */
+export const fetchImage = async (
+  { engine, clock, report, stage, signal }: Pull,
+  image: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<void> => {
   report.log("info", stage, `Fetching the image ${image}.`);
   const layers = new Map<string, { current: number; total: number }>();
   const seen = new Set<string>();
@@ -123,6 +132,7 @@ const fetchImage = async ({ engine, clock, report, stage, signal }: Pull, image:
     "/images/create",
     {
       query: splitName(image),
+      headers,
       signal,
       timeout: SILENCE_MS,
     },

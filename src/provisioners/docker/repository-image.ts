@@ -21,6 +21,7 @@ import { parseBytes } from "./container.ts";
 import { type Engine, EngineError } from "./engine.ts";
 import { checkDockerfile, checkImageName, REPOSITORY_IMAGE } from "./image-name.ts";
 import { findImage, type Image, type Pull, provideImage } from "./pull.ts";
+import type { ImageRegistry } from "./registry.ts";
 
 /** The form of keys: what is built in another way has another one. */
 const VERSION = 1;
@@ -41,6 +42,10 @@ export type ImageBuild = Pull & {
   readonly docker: ManifestContainer;
   /** Bytes that all images of repositories may have. */
   readonly max_bytes: number;
+  /** Where images are shared with other engines. */
+  readonly registry: ImageRegistry | undefined;
+  /** Called with the name of each image that the plan needs. */
+  readonly used?: (name: string) => unknown;
 };
 
 export type BuiltImage = Image & { readonly image: string };
@@ -75,7 +80,7 @@ const keyOf = (parts: readonly unknown[]): string => sha256(JSON.stringify([VERS
 
 const pulledImage = async (build: ImageBuild): Promise<BuiltImage> => {
   const image = build.plan.image ?? build.docker.image;
-  checkImageName(image);
+  checkImageName(image, build.registry?.name);
   return { image, ...(await provideImage(build, image, build.docker.pull ?? "missing")) };
 };
 
@@ -94,7 +99,7 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
     };
     const text = await source.read(wanted.dockerfile);
     if (text === undefined) throw new ProvisionError(`${wanted.dockerfile} cannot be read at ${plan.commit}.`);
-    checkDockerfile(text, wanted.args);
+    checkDockerfile(text, wanted.args, build.registry?.name);
     // The copy is there until the engine has read it.
     if (isInside) return await buildImage(build, name, source.archive(wanted.tree), query);
     const dockerfile = tarEntry(OUTSIDE, new TextEncoder().encode(text));
@@ -114,6 +119,7 @@ const kept = async (
 ): Promise<BuiltImage> => {
   const { report, stage, signal } = build;
   const image = `${REPOSITORY_IMAGE}:${key}`;
+  build.used?.(image);
   // In turn: the second one finds what the first one has built.
   while (building.has(key)) await building.get(key)?.catch(() => {});
   signal.throwIfAborted();
@@ -122,14 +128,10 @@ const kept = async (
   if (known && !isOld && !isFresh) {
     report.log("info", stage, `Using the existing image of the repository: ${image}.`);
     await touch(build.engine, key, signal);
+    build.registry?.share(build, { image, key, digests: known.digests });
     return { image, ...known };
   }
-  report.log(
-    "info",
-    stage,
-    known ? "Building the image of the repository again." : "Building the image of the repository.",
-  );
-  const work = make(image);
+  const work = pulledOrMade(build, { key, image, isKnown: known !== undefined, isFresh }, make);
   building.set(key, work);
   try {
     await work;
@@ -143,10 +145,37 @@ const kept = async (
   }
   const made = await findImage(build, image);
   if (!made) throw new ProvisionError("The image of the repository was built, but the Docker Engine does not have it.");
+  build.registry?.share(build, { image, key, digests: made.digests });
   await pruneImages(build, image).catch((error) => {
     log("docker").warn("old images of repositories stay until the next build: {error}", { error });
   });
   return { image, ...made };
+};
+
+type Needed = {
+  readonly key: string;
+  readonly image: string;
+  readonly isKnown: boolean;
+  readonly isFresh: boolean;
+};
+
+/** Tags the image that the registry has, unless that is too old, and makes it otherwise. */
+const pulledOrMade = async (
+  build: ImageBuild,
+  { key, image, isKnown, isFresh }: Needed,
+  make: (name: string) => Promise<void>,
+): Promise<void> => {
+  const { engine, registry, report, stage, signal, clock } = build;
+  const remote = isFresh ? undefined : await registry?.pull(build, key);
+  const pulled = remote === undefined ? undefined : await findImage(build, remote);
+  if (remote !== undefined && pulled && clock.now() - pulled.created_at <= MAX_AGE_MS) {
+    const query = { repo: REPOSITORY_IMAGE, tag: key };
+    await engine.json("tag an image", "POST", `/images/${remote}/tag`, { query, signal });
+    return;
+  }
+  const again = isKnown ? " again" : "";
+  report.log("info", stage, `Building the image of the repository${again}.`);
+  await make(image);
 };
 
 /** Notes that the image is in use: the engine keeps when it was tagged last. */
@@ -264,17 +293,41 @@ const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBu
   const oldest = all
     .filter(({ RepoTags }) => !RepoTags?.includes(newest))
     .sort((a, b) => (used.get(a.Id) ?? 0) - (used.get(b.Id) ?? 0));
-  for (const { Id, Size, RepoTags } of oldest) {
+  for (const one of oldest) {
+    const { Id, Size, RepoTags } = one;
     if (size <= max_bytes) return;
-    // 409: a container has it, or another image is made of it.
-    const removed = await engine.json<unknown[]>("remove an image", "DELETE", `/images/${Id}`, {
-      signal,
-      fine: [404, 409],
-    });
-    if (removed === undefined) continue;
+    if (!(await removeImage(engine, one, signal))) continue;
     size -= Size;
     report.log("info", stage, `Removed the image ${RepoTags?.[0] ?? Id}, which was used longest ago.`);
   }
+};
+
+/** Removes the image of this name; one that has the same files under another key loses the name only. */
+export const removeImageNamed = async (engine: Engine, name: string, signal: AbortSignal): Promise<void> => {
+  const fine = [404, 409];
+  const found = await engine.json<Listed>("look at an image", "GET", `/images/${name}/json`, { signal, fine });
+  if (!found) return;
+  if ((found.RepoTags ?? []).filter(isOwnName).length > 1)
+    await engine.json("remove an image", "DELETE", `/images/${name}`, { signal, fine });
+  else await removeImage(engine, found, signal);
+};
+
+const isOwnName = (tag: string): boolean => tag.startsWith(`${REPOSITORY_IMAGE}:`);
+
+/** False: it was gone, a container has it, or another image is made of it. */
+const removeImage = async (engine: Engine, { Id, RepoTags }: Listed, signal: AbortSignal): Promise<boolean> => {
+  const fine = [404, 409];
+  if (await isUsed(engine, Id, signal)) return false;
+  // With several names it cannot be removed by its ID. One of ours is left for an image that others are made of.
+  const [, ...others] = (RepoTags ?? []).toSorted((a, b) => Number(isOwnName(b)) - Number(isOwnName(a)));
+  for (const tag of others) await engine.json("remove an image", "DELETE", `/images/${tag}`, { signal, fine });
+  return (await engine.json("remove an image", "DELETE", `/images/${Id}`, { signal, fine })) !== undefined;
+};
+
+const isUsed = async (engine: Engine, id: string, signal: AbortSignal): Promise<boolean> => {
+  const query = { all: "true", filters: JSON.stringify({ ancestor: [id] }) };
+  const found = await engine.json<unknown[]>("list containers", "GET", "/containers/json", { query, signal });
+  return (found ?? []).length > 0;
 };
 
 const lastUse = async (engine: Engine, id: string, signal: AbortSignal): Promise<number> => {

@@ -163,6 +163,7 @@ const SAID = "what is said in a chat, and what follows from it, is the chat's ow
 const TOLD_PEOPLE = "what somebody was told, and wants to be told, is theirs";
 const HOME_BACKUPS = "needs files: its entry is shown by home-backups.test.ts of test/api/workspaces";
 const SNAPSHOTS = "needs files: its entry is shown by snapshots.test.ts of test/api/workspaces";
+const PREBUILT = "needs a Docker Engine: its entry is shown by prebuilds.test.ts of test/repositories";
 const FACTORS = "shown by the stories of test/api/factors";
 const INSIDE = "happens inside of the workspace, where whoever works there does as they like";
 const LINKED = "leaves an entry when an account is linked: shown by links.test.ts";
@@ -248,6 +249,10 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`DELETE ${O}/mcp-servers/{mcp_server}/oauth2`]: LINKED,
   [`POST ${V}/dynamic-parameters/evaluate`]: "changes nothing",
   "POST /api/v2/repositories/read": "changes nothing",
+  "POST /api/v2/repositories/prebuilds": PREBUILT,
+  "DELETE /api/v2/repositories/prebuilds/{prebuild}": PREBUILT,
+  "POST /api/v2/repositories/prebuilds/{prebuild}/build": "builds what a push would build",
+  "POST /api/v2/repositories/prebuilds/{prebuild}/push": "builds what the prebuild was added for",
   [`POST ${V}/dry-run`]: "makes nothing that lasts",
   [`PATCH ${V}/dry-run/{job}/cancel`]: "makes nothing that lasts",
   "POST /api/v2/chats/files": SAID,

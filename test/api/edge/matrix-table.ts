@@ -284,6 +284,10 @@ export const TABLE: Readonly<Record<string, string | Row>> = {
 
   [`GET ${V}/dynamic-parameters`]: { answers: 400 },
   "POST /api/v2/repositories/read": { answers: 400, body: { repository: { url: "no link" } }, why: "400: it is no link" },
+  "POST /api/v2/repositories/prebuilds": { answers: 400, body: { url: "no link" }, why: "400: it is no link" },
+  "POST /api/v2/repositories/prebuilds/{prebuild}/build": { answers: 404, path: { prebuild: NOBODYS_ID }, why: "404: there is no such prebuild" },
+  "DELETE /api/v2/repositories/prebuilds/{prebuild}": { answers: 404, path: { prebuild: NOBODYS_ID }, why: "404: there is no such prebuild" },
+  "POST /api/v2/repositories/prebuilds/{prebuild}/push": { answers: 404, path: { prebuild: NOBODYS_ID }, why: "404: the signature is the credential" },
   [`POST ${V}/dry-run`]: { body: { workspace_name: "try" } },
   [`PATCH ${V}/dry-run/{job}/cancel`]: { answers: 412, why: "412: it has ended" },
 

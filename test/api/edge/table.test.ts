@@ -183,6 +183,7 @@ describe("who is calling", () => {
       "POST /api/v2/invitations/accept/passkey/start",
       "POST /api/v2/invitations/accept/oidc",
       "GET /api/v2/templates/schema",
+      "POST /api/v2/repositories/prebuilds/{prebuild}/push",
     ]);
   });
 });

@@ -236,6 +236,11 @@ const LINES: Partial<Record<Route, Line>> = {
   "DELETE /users/:user/dotfiles": () => line("account dotfiles --remove"),
   "GET /users/:user/quiet-hours": () => line("schedule quiet"),
   "PUT /users/:user/quiet-hours": ({ body }) => quietHours(String(body.schedule)),
+  "GET /repositories/prebuilds": () => line("repositories list"),
+  "POST /repositories/prebuilds": ({ body }) =>
+    line("repositories add", word(body.url), flag("every", body.interval_hours || undefined), flag("keep", body.keep)),
+  "POST /repositories/prebuilds/:prebuild/build": ({ path }) => line("repositories build", quoted(id(path, 3))),
+  "DELETE /repositories/prebuilds/:prebuild": ({ path }) => line("repositories remove", quoted(id(path, 3))),
   "GET /prebuilds/settings": () => line("prebuilds status"),
   "PUT /prebuilds/settings": ({ body }) => line(`prebuilds ${body.reconciliation_paused ? "pause" : "resume"}`),
   "GET /debug/health": () => line("doctor --quick"),

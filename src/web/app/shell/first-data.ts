@@ -71,6 +71,7 @@ export const FIRST_DATA: FirstData = {
   "/insights/latency": ["/insights/user-latency?{range}", "/insights/user-activity?{range}"],
   "/audit": ["/audit?q={q}&limit=50", "/audit/retention"],
   "/trash": ["/workspaces/trash"],
+  "/prebuilds": ["/repositories/prebuilds"],
   "/connections": ["/connectionlog?q={q}&limit=50", "/connectionlog/retention"],
   "/admin": ["/users?limit=500", "/invitations"],
   "/admin/people": ["/users?limit=500", "/invitations"],

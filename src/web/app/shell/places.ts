@@ -20,6 +20,7 @@ export const PATHS = [
   "/templates",
   "/templates/:template",
   "/templates/:template/:tab",
+  "/prebuilds",
   "/insights",
   "/insights/:tab",
   "/audit",

@@ -27,6 +27,7 @@ export const routes: Record<(typeof PATHS)[number], Later> = {
   "/templates": later(() => import("../pages/templates/templates.tsx")),
   "/templates/:template": template,
   "/templates/:template/:tab": template,
+  "/prebuilds": later(() => import("../pages/prebuilds/prebuilds.tsx")),
   "/tasks": later(() => import("../pages/tasks/tasks.tsx")),
   "/terminals": later(() => import("../pages/terminals/terminals.tsx")),
   "/terminals/:agent": later(() => import("../pages/terminal/terminal.tsx")),

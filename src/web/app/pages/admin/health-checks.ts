@@ -50,6 +50,7 @@ const DOCS: Readonly<Record<string, string>> = {
   certificate: "proxies",
   settings: "proxies",
   docker: "templates",
+  "image registry": "repositories",
   terraform: "templates-terraform",
   hooks: "hooks",
   models: "chats",

@@ -36,6 +36,7 @@ export const RESOURCE_TYPES: readonly ResourceType[] = [
     "second_factor",
     "passkey",
     "invitation",
+    "repository_prebuild",
     "ai_call",
     "deploy_key",
   ] as const),

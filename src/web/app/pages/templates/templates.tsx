@@ -77,6 +77,10 @@ export default function TemplatesPage() {
         )}
         {data && mayManageTemplates.value && (
           <>
+            <p class="small">
+              <a href="/prebuilds">Repository prebuilds</a>{" "}
+              <span class="mut">build images of repositories ahead, so that workspaces start in seconds.</span>
+            </p>
             <Examples templates={data} made={(template) => route(workspaceOf(template))} />
             <p class="dim small desk">Drop a template folder or archive anywhere on this page.</p>
           </>

@@ -1,0 +1,173 @@
+// Builds images of repositories ahead: for the newest commit of the default branch, after a push, by a schedule, or when somebody asks. A timer row
+// stands for each look that is still to be made, so a crash repeats it; what was built is found again by its key (rules IB-4 to IB-9).
+import type { Clock } from "#base/clock.ts";
+import { AppError } from "#base/errors.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import { FIRST_PART } from "#base/parts.ts";
+import type { Store } from "#db/engine/store.ts";
+import { clearTimer, moveTimer, setTimer } from "#db/engine/timers.ts";
+import {
+  findRepositoryPrebuild,
+  listRepositoryPrebuilds,
+  type RepositoryPrebuildRow,
+  updateRepositoryPrebuild,
+} from "#db/templates/repository-prebuilds.ts";
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
+import type { Report } from "#src/provisioners/provisioner.ts";
+import { Looks } from "../runtime/looks.ts";
+import { nextLook, withBuilt } from "./kept.ts";
+
+/** The kind and the name of its timers. */
+export const IMAGE_PREBUILD = "image_prebuild";
+export const LOOK = "look";
+
+/** A look that a crash has cut short is made again so soon. */
+const CUT_SHORT_MS = 60_000;
+/** How long one build may take. */
+const BUILD_MS = 60 * 60_000;
+/** Lines of the log that are kept, and characters of each. */
+const MAX_LINES = 200;
+const MAX_LINE = 500;
+
+export type ImagePrebuildDeps = {
+  readonly store: Store;
+  readonly clock: Clock;
+  /** The newest commit of the default branch, read for the person who added the prebuild. Throws AppError. */
+  readonly plan: (row: RepositoryPrebuildRow) => Promise<RepositoryPlan>;
+  /** Builds the images of a plan, or finds them, and returns their names. Rejects with an Error in words for people. */
+  readonly build: (
+    plan: RepositoryPlan,
+    owner_id: string,
+    report: Report,
+    signal: AbortSignal,
+  ) => Promise<readonly string[]>;
+  /** Removes images that no container has. */
+  readonly remove: (names: readonly string[], signal: AbortSignal) => Promise<void>;
+};
+
+export class ImagePrebuildKeeper {
+  readonly #deps: ImagePrebuildDeps;
+  /** When the timer of each is due that its look has set. */
+  readonly #seen = new Map<string, number>();
+  readonly #looking = new Set<string>();
+  readonly #looks = new Looks(
+    (id) => this.#inTurn(() => this.#lookOnce(id)),
+    (id, error) => {
+      if (!this.#ended.signal.aborted)
+        log("prebuilds").error("prebuild {id} cannot be looked at: {error}", { id, error });
+      return "later";
+    },
+  );
+  #ended = new AbortController();
+  #turn: Promise<void> = Promise.resolve();
+
+  constructor(deps: ImagePrebuildDeps) {
+    this.#deps = deps;
+  }
+
+  /** Its timer has come, which was due at `due`. Resolves when a crash would repeat the look, which continues in the background. */
+  async due(id: string, due?: number): Promise<void> {
+    const { store, clock } = this.#deps;
+    const isUnderWay = due !== undefined && due === this.#seen.get(id) && this.#looking.has(id);
+    const seen = clock.now() + CUT_SHORT_MS;
+    this.#seen.set(id, seen);
+    await store.commit([setTimer(IMAGE_PREBUILD, id, LOOK, seen)], undefined, FIRST_PART);
+    if (isUnderWay) return;
+    this.#looking.add(id);
+    void this.#looks.look(id).finally(() => this.#looking.delete(id));
+  }
+
+  /** After a start, or when this node becomes the first one: what was being built continues without waiting for its timer. */
+  async start(): Promise<void> {
+    const rows = await this.#deps.store.all(listRepositoryPrebuilds());
+    for (const { prebuild } of rows) if (prebuild.status === "building") await this.due(prebuild.id);
+  }
+
+  /** Another node is the first one from now on: what is being built ends here, and begins there. */
+  async leave(): Promise<void> {
+    this.#ended.abort(new Error("another node builds from now on"));
+    await this.#looks.settled();
+    this.#ended = new AbortController();
+  }
+
+  async stop(): Promise<void> {
+    this.#ended.abort(new Error("the server stops"));
+    await this.#looks.stop();
+  }
+
+  /** One at a time: builds of images share the engine with those of people. */
+  async #inTurn(look: () => Promise<void>): Promise<void> {
+    const before = this.#turn;
+    const work = before.then(look);
+    this.#turn = work.catch(() => {});
+    await work;
+  }
+
+  async #lookOnce(id: string): Promise<void> {
+    const { store, clock } = this.#deps;
+    this.#ended.signal.throwIfAborted();
+    const row = await store.get(findRepositoryPrebuild({ id }));
+    if (!row) return store.commit([clearTimer(IMAGE_PREBUILD, id, LOOK)], undefined, FIRST_PART);
+    await this.#write(row, { status: "building" });
+    failpoint("prebuild_begun");
+    const lines: string[] = [];
+    const outcome = await this.#build(row, lines);
+    this.#ended.signal.throwIfAborted();
+    const now = clock.now();
+    const tries = outcome.status === "ready" ? 0 : row.tries + 1;
+    const due = nextLook({ interval_hours: row.interval_hours, tries }, now);
+    const ended = { ...outcome, tries, log: lines.slice(-MAX_LINES).join("\n"), built_at: now, next_at: due ?? null };
+    await store.commit(
+      [
+        updateRepositoryPrebuild(id, ended),
+        moveTimer(IMAGE_PREBUILD, id, LOOK, { due, seen: this.#seen.get(id) ?? now }),
+      ],
+      undefined,
+      FIRST_PART,
+    );
+  }
+
+  async #build(row: RepositoryPrebuildRow, lines: string[]): Promise<Partial<RepositoryPrebuildRow>> {
+    const { clock, plan: read, build, remove } = this.#deps;
+    const limit = new AbortController();
+    const late = new Error(`The build took longer than ${BUILD_MS / 60_000} minutes.`);
+    const timer = clock.after(BUILD_MS, () => limit.abort(late));
+    const signal = AbortSignal.any([this.#ended.signal, limit.signal]);
+    const report: Report = {
+      log: (_level, _stage, line) => {
+        lines.push(line.slice(0, MAX_LINE));
+        if (lines.length > 2 * MAX_LINES) lines.splice(0, MAX_LINES);
+      },
+      timing: () => {},
+    };
+    try {
+      const plan = await unlessAborted(signal, read(row));
+      report.log("info", "", `Building the image for commit ${plan.commit.slice(0, 12)}.`);
+      const names = await build(plan, row.owner_id, report, signal);
+      failpoint("prebuild_built");
+      const { images, removed } = withBuilt(row.images, { commit: plan.commit, names }, row.keep);
+      await remove(removed, signal);
+      failpoint("prebuild_pruned");
+      return { status: "ready", error: "", commit: plan.commit, images };
+    } catch (error) {
+      this.#ended.signal.throwIfAborted();
+      const message =
+        error instanceof AppError ? [error.message, error.detail].filter(Boolean).join(" ") : (error as Error).message;
+      lines.push(message.slice(0, MAX_LINE));
+      return { status: "failed", error: message.slice(0, 2_000) };
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  #write({ id }: RepositoryPrebuildRow, patch: Partial<RepositoryPrebuildRow>): Promise<void> {
+    return this.#deps.store.commit([updateRepositoryPrebuild(id, patch)], undefined, FIRST_PART);
+  }
+}
+
+const unlessAborted = <T>(signal: AbortSignal, work: Promise<T>): Promise<T> =>
+  new Promise((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });

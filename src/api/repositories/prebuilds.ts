@@ -1,0 +1,120 @@
+// Repository prebuilds: images that are built ahead, and the webhook that hosts announce pushes to.
+import { t } from "elysia";
+import {
+  addRepositoryPrebuild,
+  buildRepositoryPrebuild,
+  listVisiblePrebuilds,
+  receivePush,
+  removeRepositoryPrebuild,
+} from "#domain/repositories/prebuilds.ts";
+import {
+  CreatedRepositoryPrebuild,
+  NewRepositoryPrebuild,
+  RepositoryPrebuild,
+} from "#schema/templates/repository-prebuild.ts";
+import type { ApiContext } from "../context.ts";
+import { bounded } from "../files.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails, NoContent } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+
+const tags = ["Workspaces"];
+const user = true;
+const params = t.Object({ prebuild: t.String({ format: "uuid", description: "Prebuild id." }) });
+const change = { user, params, response: { 204: NoContent, ...fails(401, 403, 404) } } as const;
+/** GitHub lists at most 2,048 commits of a push. */
+const MAX_EVENT = 5 * 1024 * 1024;
+
+export const repositoryPrebuilds = (ctx: ApiContext) =>
+  routes({ prefix: "/prebuilds" })
+    .use(callers)
+    .get("", ({ caller }) => listVisiblePrebuilds(ctx, caller), {
+      user,
+      response: { 200: t.Array(RepositoryPrebuild), ...fails(401, 403) },
+      detail: operation({
+        tags,
+        operationId: "listRepositoryPrebuilds",
+        access: "users",
+        summary: "List repository prebuilds",
+        description: "Those of organizations whose templates the caller manages.",
+        scope: "template:read",
+      }),
+    })
+    .post("", async ({ caller, body, status }) => status(201, await addRepositoryPrebuild(ctx, caller, body)), {
+      user,
+      body: NewRepositoryPrebuild,
+      response: { 201: CreatedRepositoryPrebuild, ...fails(400, 401, 403, 409, 413, 415, 503) },
+      detail: operation({
+        tags,
+        operationId: "createRepositoryPrebuild",
+        access: "admins",
+        summary: "Build a repository's image ahead",
+        description:
+          "Builds the image for the newest commit of the default branch now, after each push that the repository's host announces to `webhook_url`, and every `interval_hours`. The repository is read with the caller's linked account. For people who manage templates of the organization.",
+        example: { url: "https://github.com/acme/app", interval_hours: 24 },
+        scope: "template:create",
+      }),
+    })
+    .post(
+      "/:prebuild/build",
+      async ({ caller, params, set }) => {
+        await buildRepositoryPrebuild(ctx, caller, params.prebuild);
+        set.status = 204;
+      },
+      {
+        ...change,
+        detail: operation({
+          tags,
+          operationId: "startRepositoryPrebuild",
+          access: "users",
+          summary: "Build a repository's image now",
+          description: "Returns immediately. Finds the image if the newest commit already has one.",
+          scope: "template:update",
+        }),
+      },
+    )
+    .delete(
+      "/:prebuild",
+      async ({ caller, params, set }) => {
+        await removeRepositoryPrebuild(ctx, caller, params.prebuild);
+        set.status = 204;
+      },
+      {
+        ...change,
+        detail: operation({
+          tags,
+          operationId: "deleteRepositoryPrebuild",
+          access: "users",
+          summary: "Remove a repository prebuild",
+          description: "No more images are built ahead. Existing images stay until all images together are too large.",
+          scope: "template:delete",
+        }),
+      },
+    );
+
+/** Called by hosts of repositories: the signature is the credential. */
+export const repositoryPushes = (ctx: ApiContext) =>
+  routes({ prefix: "/prebuilds" }).post(
+    "/:prebuild/push",
+    async ({ params, request, set }) => {
+      const chunks = await Array.fromAsync(bounded(request, MAX_EVENT));
+      await receivePush(ctx, params.prebuild, request.headers, Buffer.concat(chunks));
+      set.status = 204;
+    },
+    {
+      params,
+      response: { 204: NoContent, ...fails(404, 413) },
+      detail: operation({
+        tags,
+        operationId: "submitPushEvent",
+        access: "anyone",
+        summary: "Announce a push",
+        description:
+          "For webhooks of GitHub, GitLab, Gitea, Forgejo and Bitbucket with the prebuild's secret. The repository is then read again; the event itself is not trusted. 404 for an unknown prebuild or a wrong secret.",
+        reads: "stream",
+        limit: MAX_EVENT,
+        accepts: ["application/json", "application/x-www-form-urlencoded"],
+      }),
+    },
+  );

@@ -1,0 +1,211 @@
+// Repository prebuilds: who adds one, what is seen of it, and pushes that are announced to it (rules IB-4 to IB-9). The builds are the keeper's
+// (actors/image-prebuilds). The repository is read as the person who added it, with the rights that they have at that time.
+import { IMAGE_PREBUILD, type ImagePrebuildDeps, LOOK } from "#actors/image-prebuilds/keeper.ts";
+import { rfc3339 } from "#base/clock.ts";
+import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { FIRST_PART } from "#base/parts.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import {
+  countRepositoryPrebuilds,
+  deleteRepositoryPrebuild,
+  findRepositoryPrebuild,
+  insertRepositoryPrebuild,
+  listRepositoryPrebuilds,
+  type RepositoryPrebuildRow,
+} from "#db/templates/repository-prebuilds.ts";
+import { findOrganization } from "#db/users/organizations.ts";
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
+import {
+  type CreatedRepositoryPrebuild,
+  DEFAULT_KEPT_IMAGES,
+  MAX_REPOSITORY_PREBUILDS,
+  type NewRepositoryPrebuild,
+  type RepositoryPrebuild,
+} from "#schema/templates/repository-prebuild.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { isPush, isSigned } from "#src/git/push-events.ts";
+import type { RepositoryImages } from "#src/provisioners/provisioner.ts";
+import { mayManageTemplates } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { asCaller } from "../users/as-caller.ts";
+import { repositoryOrganization, repositoryProvisioner } from "./template.ts";
+
+/** Milliseconds between two looks that pushes lead to: who sends an event again and again makes no work. */
+const PUSH_PAUSE_MS = 10_000;
+
+const DENIED = "Only people who manage templates of the organization can build images of repositories ahead.";
+
+/** Those of organizations whose templates the caller manages. */
+export const listVisiblePrebuilds = async (ctx: DomainContext, caller: UserCaller): Promise<RepositoryPrebuild[]> => {
+  const rows = await ctx.store.all(listRepositoryPrebuilds());
+  return rows
+    .filter(({ prebuild }) => mayManageTemplates(caller, prebuild.organization_id))
+    .map(({ prebuild, owner_name }) => present(ctx, prebuild, owner_name));
+};
+
+/** Adds a repository, whose first build begins immediately. 400 by the field, 403, 409 for one that is there. */
+export const addRepositoryPrebuild = async (
+  ctx: DomainContext,
+  caller: UserCaller,
+  input: NewRepositoryPrebuild,
+): Promise<CreatedRepositoryPrebuild> => {
+  const { store, clock } = ctx;
+  const organization_id = await organizationFor(ctx, caller, input.organization_id?.toLowerCase());
+  if (!mayManageTemplates(caller, organization_id)) throw forbidden(DENIED);
+  if ((await repositoryProvisioner(ctx)) !== "docker") {
+    throw new AppError("invalid", "Images are built by a Docker Engine, and this server reaches none.", {
+      detail: "Set docker_host, and check with `slipway doctor`.",
+    });
+  }
+  const plan = await ctx.repositories.plan(caller.user_id, { asked: { url: input.url }, field: "url" });
+  if (plan.ref_kind !== "default") throw invalidField("url", "must be of the repository: its default branch is built");
+  const found = await store.get(countRepositoryPrebuilds());
+  if ((found?.count ?? 0) >= MAX_REPOSITORY_PREBUILDS) {
+    throw conflict(
+      `There are ${MAX_REPOSITORY_PREBUILDS} repository prebuilds, which is the limit. Remove some first.`,
+    );
+  }
+  const now = clock.now();
+  const row = newRow({ caller, organization_id, plan, input, now });
+  const batch = [
+    insertRepositoryPrebuild(row),
+    setTimer(IMAGE_PREBUILD, row.id, LOOK, now),
+    audit(row, { now, action: "create", after: row }),
+  ];
+  await store.commit(batch, undefined, FIRST_PART).catch((error) => {
+    if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
+    throw conflict(`The organization already has a prebuild of ${plan.url}.`);
+  });
+  return { prebuild: present(ctx, row, caller.username), secret: deriveSecret(ctx, row.id) };
+};
+
+type NewRow = {
+  readonly caller: UserCaller;
+  readonly organization_id: string;
+  readonly plan: RepositoryPlan;
+  readonly input: NewRepositoryPrebuild;
+  readonly now: number;
+};
+
+const newRow = ({ caller, organization_id, plan, input, now }: NewRow): RepositoryPrebuildRow => ({
+  id: uuid(),
+  organization_id,
+  owner_id: caller.user_id,
+  url: plan.url,
+  name: plan.name,
+  interval_hours: input.interval_hours ?? 0,
+  keep: input.keep ?? DEFAULT_KEPT_IMAGES,
+  status: "waiting",
+  error: "",
+  commit: "",
+  images: [],
+  log: "",
+  tries: 0,
+  built_at: null,
+  next_at: null,
+  created_at: now,
+});
+
+/** Looks for a new commit now. 404, 403. */
+export const buildRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
+  const row = await find(ctx, caller, id);
+  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, LOOK, ctx.clock.now())], undefined, FIRST_PART);
+};
+
+/** Builds nothing more ahead; images that are there go when they are too large in all. 404. */
+export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
+  const row = await find(ctx, caller, id);
+  const now = ctx.clock.now();
+  const batch = [
+    deleteRepositoryPrebuild(row.id),
+    clearTimer(IMAGE_PREBUILD, row.id, LOOK),
+    audit(row, { now, action: "delete", before: row }),
+  ];
+  await ctx.store.commit(batch, undefined, FIRST_PART);
+};
+
+/** The host announces a push. 404 alike for an unknown prebuild and for a wrong signature: the address tells nothing. */
+export const receivePush = async (
+  ctx: DomainContext,
+  id: string,
+  headers: { get(name: string): string | null },
+  body: Uint8Array,
+): Promise<void> => {
+  const row = await ctx.store.get(findRepositoryPrebuild({ id: id.toLowerCase() }));
+  if (!row || !isSigned(headers, body, deriveSecret(ctx, row.id))) throw notFound();
+  if (!isPush(headers)) return;
+  const due = Math.max(ctx.clock.now(), (row.built_at ?? 0) + PUSH_PAUSE_MS);
+  await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, LOOK, due)], undefined, FIRST_PART);
+};
+
+/** What the keeper of prebuilds works with. */
+export const imagePrebuilding = (ctx: DomainContext): Pick<ImagePrebuildDeps, "plan" | "build" | "remove"> => {
+  const images = (): RepositoryImages => {
+    const found = ctx.provisioners.get("docker")?.images;
+    if (!found) throw new AppError("invalid", "This server has no Docker Engine.");
+    return found;
+  };
+  return {
+    plan: (row) => planFor(ctx, row),
+    build: (plan, owner_id, report, signal) => images().build(plan, owner_id, report, signal),
+    remove: (names, signal) => images().remove(names, signal),
+  };
+};
+
+/** The newest commit of the default branch, read as the person who added the prebuild, while they may. Throws AppError. */
+const planFor = async (ctx: DomainContext, row: RepositoryPrebuildRow): Promise<RepositoryPlan> => {
+  const owner = await asCaller(ctx.store, row.owner_id);
+  const organization = await ctx.store.get(findOrganization({ id: row.organization_id }));
+  if (!owner || !organization || !mayManageTemplates(owner, row.organization_id)) {
+    throw forbidden("The person who added the repository no longer manages templates of the organization.");
+  }
+  return await ctx.repositories.plan(row.owner_id, { asked: { url: row.url }, field: "url" });
+};
+
+const organizationFor = async (ctx: DomainContext, caller: UserCaller, id: string | undefined): Promise<string> => {
+  if (id === undefined) return (await repositoryOrganization(ctx, caller)).id;
+  const found = await ctx.store.get(findOrganization({ id }));
+  if (!found || !mayManageTemplates(caller, id)) {
+    throw invalidField("organization_id", "is not an organization whose templates you manage");
+  }
+  return id;
+};
+
+const find = async ({ store }: DomainContext, caller: UserCaller, id: string): Promise<RepositoryPrebuildRow> => {
+  const row = await store.get(findRepositoryPrebuild({ id: id.toLowerCase() }));
+  if (!row || !mayManageTemplates(caller, row.organization_id)) throw notFound();
+  return row;
+};
+
+const deriveSecret = ({ encryption }: DomainContext, id: string): string =>
+  encryption.deriveUuid(`repository_prebuild:${id}`);
+
+const audit = (
+  { id, organization_id, url }: RepositoryPrebuildRow,
+  change: Pick<Parameters<typeof audited>[0], "now" | "action" | "before" | "after">,
+): Statement =>
+  audited({ ...change, resource_type: "repository_prebuild", resource_id: id, target: url, organization_id });
+
+const present = ({ accessUrl }: DomainContext, row: RepositoryPrebuildRow, owner_name: string): RepositoryPrebuild => ({
+  id: row.id,
+  organization_id: row.organization_id,
+  owner_id: row.owner_id,
+  owner_name,
+  url: row.url,
+  name: row.name,
+  interval_hours: row.interval_hours,
+  keep: row.keep,
+  webhook_url: new URL(`/api/v2/repositories/prebuilds/${row.id}/push`, accessUrl).href,
+  status: row.status,
+  error: row.error,
+  commit: row.commit,
+  images: row.images.length,
+  log: row.log,
+  ...(row.built_at === null ? {} : { built_at: rfc3339(row.built_at) }),
+  ...(row.next_at === null ? {} : { next_at: rfc3339(row.next_at) }),
+  created_at: rfc3339(row.created_at),
+});

@@ -1,0 +1,58 @@
+// Images of repositories that are built before anybody opens a workspace with them, and removed once newer ones have taken their place.
+import type { Clock } from "#base/clock.ts";
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
+import { ProvisionError, type Report, type RepositoryImages } from "../provisioner.ts";
+import type { RepositorySources } from "../repository/sources.ts";
+import { Engine } from "./engine.ts";
+import { checkImageName } from "./image-name.ts";
+import { provideImage } from "./pull.ts";
+import type { ImageRegistry } from "./registry.ts";
+import { needsBuild, removeImageNamed, repositoryImage } from "./repository-image.ts";
+
+export type ImagesOptions = {
+  readonly host: string | undefined;
+  readonly clock: Clock;
+  readonly sources: RepositorySources | undefined;
+  readonly registry: ImageRegistry | undefined;
+  /** Bytes that all images of repositories may have. */
+  readonly max_bytes: number;
+};
+
+const STAGE = "Building ahead";
+/** What RUN steps may use, as in the template that repositories are opened with. */
+const MEMORY = "4g";
+
+export class DockerImages implements RepositoryImages {
+  readonly #options: ImagesOptions;
+
+  constructor(options: ImagesOptions) {
+    this.#options = options;
+  }
+
+  async build(plan: RepositoryPlan, owner_id: string, report: Report, signal: AbortSignal): Promise<readonly string[]> {
+    const { host, clock, sources, registry, max_bytes } = this.#options;
+    const engine = new Engine(host, clock);
+    await engine.connect(signal);
+    const pull = { engine, clock, report, stage: STAGE, signal };
+    const { image } = plan;
+    if (!needsBuild(plan)) {
+      if (image === undefined) throw new ProvisionError("The repository names no image.");
+      checkImageName(image, registry?.name);
+      await provideImage(pull, image, "missing");
+      report.log("info", STAGE, `The repository uses the image ${image}, which is on the engine.`);
+      return [];
+    }
+    const names: string[] = [];
+    const used = (name: string): unknown => names.push(name);
+    const docker = { image: image ?? "", memory: MEMORY };
+    await repositoryImage({ ...pull, sources, owner_id, plan, docker, max_bytes, registry, used });
+    return names;
+  }
+
+  async remove(names: readonly string[], signal: AbortSignal): Promise<void> {
+    if (names.length === 0) return;
+    const engine = new Engine(this.#options.host, this.#options.clock);
+    await engine.connect(signal);
+    for (const name of names) await removeImageNamed(engine, name, signal);
+  }
+}

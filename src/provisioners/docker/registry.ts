@@ -1,0 +1,201 @@
+// The registry that holds images of repositories for other engines: an image is pulled instead of built where the engine lacks it, and pushed
+// behind the back of the build that made it. Nothing here fails a build: a registry that is down or refuses is logged and tried again (rules
+// IB-1 to IB-3). Credentials go with each call and are kept by the engine nowhere.
+import type { Clock, Timer } from "#base/clock.ts";
+import { log } from "#base/log.ts";
+import { type Engine, EngineError } from "./engine.ts";
+import { fetchImage, type Pull } from "./pull.ts";
+
+export type RegistryOptions = {
+  /** Registry, path and name without a tag, such as `registry.example.com/acme/workspaces`; each image is a tag of it. */
+  readonly name: string;
+  readonly user?: string | undefined;
+  readonly password?: string | undefined;
+};
+
+/** Milliseconds for a registry to say whether it has an image. */
+const ASK_MS = 15_000;
+/** Milliseconds without any sign of progress after which a push is given up. */
+const SILENCE_MS = 5 * 60_000;
+/** After a registry did not answer it is not asked again for so long: builds do not wait for it one by one. */
+const REST_MS = 60_000;
+/** Milliseconds until a push is tried again; doubled up to the longest. */
+const RETRY_MS = 30_000;
+const MAX_RETRY_MS = 30 * 60_000;
+/** Images that wait for their push; one that is beyond them is pushed when it is next used. */
+const MAX_WAITING = 100;
+
+type Shared = { readonly image: string; readonly key: string; readonly digests: readonly string[] };
+type Waiting = { readonly engine: Engine; readonly image: string; readonly key: string };
+
+/** Why the registry cannot be used, in words: `wrong` where trying again is no use before somebody changes something. */
+export type RegistryProblem = { readonly kind: "wrong" | "unreachable"; readonly message: string };
+
+export class ImageRegistry {
+  readonly name: string;
+  readonly #clock: Clock;
+  readonly #headers: Readonly<Record<string, string>>;
+  readonly #waiting = new Map<string, Waiting>();
+  #problem: string | undefined;
+  #rests_until = 0;
+  #working: Promise<void> | undefined;
+  #retry: Timer | undefined;
+  #delay = RETRY_MS;
+  readonly #stopped = new AbortController();
+
+  constructor({ name, user, password }: RegistryOptions, clock: Clock) {
+    this.name = name;
+    this.#clock = clock;
+    const signIn = user === undefined ? {} : { username: user, password: password ?? "", serveraddress: toHost(name) };
+    this.#headers = { "x-registry-auth": paddedBase64Url(JSON.stringify(signIn)) };
+  }
+
+  /** Fetches the image of a key onto the engine and returns its name; undefined, with the reason in the build's log, where that is not possible. */
+  async pull(pull: Pull, key: string): Promise<string | undefined> {
+    const { engine, report, stage, signal } = pull;
+    const host = toHost(this.name);
+    if (this.#clock.now() < this.#rests_until) {
+      report.log("info", stage, `Skipping the registry ${host}, which did not answer a moment ago.`);
+      return undefined;
+    }
+    try {
+      const image = `${this.name}:${await readTag(engine, key, signal)}`;
+      if (!(await this.#has(engine, image, signal))) {
+        report.log("info", stage, `The registry ${host} does not have the image yet.`);
+        return undefined;
+      }
+      report.log("info", stage, `Pulling the image of the repository from the registry ${host}.`);
+      await fetchImage(pull, image, this.#headers);
+      return image;
+    } catch (error) {
+      signal.throwIfAborted();
+      this.#note(error);
+      report.log("warn", stage, `The image cannot be pulled from the registry ${host}: ${toReason(error)}`);
+      return undefined;
+    }
+  }
+
+  /** Pushes the image of a key in the background unless the registry has it, and again until it does. `digests` are what the engine notes of it. */
+  share({ engine, report, stage }: Pull, { image, key, digests }: Shared): void {
+    if (digests.some((digest) => digest.startsWith(`${this.name}@`))) return;
+    const reason =
+      this.#waiting.has(key) && this.#problem !== undefined ? ` The last try failed: ${this.#problem}` : "";
+    report.log(
+      reason === "" ? "info" : "warn",
+      stage,
+      `Pushing the image to the registry ${toHost(this.name)} in the background.${reason}`,
+    );
+    if (this.#stopped.signal.aborted || this.#waiting.size >= MAX_WAITING) return;
+    this.#waiting.set(key, { engine, image, key });
+    // One that failed has its time to be tried again, and the others follow it.
+    if (!this.#retry) this.#work();
+  }
+
+  /** Looks whether the registry lets these credentials in. Undefined: it does. */
+  async check(engine: Engine, signal?: AbortSignal): Promise<RegistryProblem | undefined> {
+    try {
+      await this.#has(engine, `${this.name}:check`, signal);
+      return undefined;
+    } catch (error) {
+      signal?.throwIfAborted();
+      return { kind: isRefusal(error) ? "wrong" : "unreachable", message: toReason(error) };
+    }
+  }
+
+  /** Ends pushes; an image that waits for one is pushed when it is next used. */
+  stop(): void {
+    this.#stopped.abort(new Error("the server stops"));
+    this.#retry?.cancel();
+  }
+
+  async #has(engine: Engine, image: string, signal: AbortSignal | undefined): Promise<boolean> {
+    try {
+      await engine.json("ask the registry for the image", "GET", `/distribution/${image}/json`, {
+        signal,
+        timeout: ASK_MS,
+        headers: this.#headers,
+      });
+      return true;
+    } catch (error) {
+      if (isMissing(error)) return false;
+      throw error;
+    }
+  }
+
+  #work(): void {
+    if (this.#working) return;
+    this.#retry = undefined;
+    this.#working = this.#pushAll().finally(() => {
+      this.#working = undefined;
+    });
+  }
+
+  async #pushAll(): Promise<void> {
+    for (const waiting of this.#waiting.values()) {
+      if (this.#stopped.signal.aborted) return;
+      try {
+        await this.#pushOne(waiting);
+        this.#waiting.delete(waiting.key);
+        this.#problem = undefined;
+        this.#delay = RETRY_MS;
+      } catch (error) {
+        if (this.#stopped.signal.aborted) return;
+        this.#note(error);
+        this.#problem = toReason(error);
+        log("docker").warn("image {image} is not in the registry yet: {reason}", {
+          image: waiting.image,
+          reason: this.#problem,
+        });
+        this.#retry = this.#clock.after(this.#delay, () => this.#work());
+        this.#delay = Math.min(this.#delay * 2, MAX_RETRY_MS);
+        return;
+      }
+    }
+  }
+
+  async #pushOne({ engine, image, key }: Waiting): Promise<void> {
+    const { signal } = this.#stopped;
+    // Removed in the meantime: there is nothing left to push.
+    const found = await engine.json("look for the image", "GET", `/images/${image}/json`, { signal, fine: [404] });
+    if (found === undefined) return;
+    const tag = await readTag(engine, key, signal);
+    await engine.json("tag the image", "POST", `/images/${image}/tag`, { query: { repo: this.name, tag }, signal });
+    const each = (line: unknown): void => {
+      const { error } = line as { error?: string };
+      if (error !== undefined) throw new EngineError(0, error);
+    };
+    const call = { query: { tag }, signal, timeout: SILENCE_MS, headers: this.#headers };
+    await engine.lines("push the image", "POST", `/images/${this.name}/push`, call, each);
+    log("docker").info("pushed image {image} to {registry}", { image, registry: this.name });
+  }
+
+  #note(error: unknown): void {
+    if (!isRefusal(error)) this.#rests_until = this.#clock.now() + REST_MS;
+  }
+}
+
+/** The engine's decoder wants the padding that `base64url` leaves away. */
+const paddedBase64Url = (text: string): string =>
+  Buffer.from(text).toString("base64").replaceAll("+", "-").replaceAll("/", "_");
+
+/** Engines of other architectures share the registry, and their images cannot be used here. */
+const readTag = async (engine: Engine, key: string, signal: AbortSignal): Promise<string> => {
+  const version = await engine.json<{ Arch?: string }>("tell its architecture", "GET", "/version", { signal });
+  return `${key}-${version?.Arch ?? "unknown"}`;
+};
+
+const toHost = (name: string): string => name.split("/")[0] ?? name;
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof EngineError &&
+  (error.status === 404 || /manifest unknown|not found|name unknown/i.test(error.message));
+
+const isRefusal = (error: unknown): boolean =>
+  error instanceof EngineError &&
+  ([401, 403].includes(error.status) ||
+    /unauthorized|denied|authentication required|no basic auth credentials/i.test(error.message));
+
+const toReason = (error: unknown): string => {
+  const { message } = error as Error;
+  return isRefusal(error) ? `${message} Check repository_registry_user and repository_registry_password.` : message;
+};

@@ -1,0 +1,61 @@
+// Wire shapes of repository prebuilds: repositories whose image is built ahead for the newest commit of the default branch.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { MAX_ADDRESS } from "#base/links/repository-address.ts";
+import { optionalTime, time, uuid } from "../fields.ts";
+import { namedObject } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { lineText } from "../text.ts";
+
+/** How many prebuilds a deployment can have. */
+export const MAX_REPOSITORY_PREBUILDS = 200;
+/** Images that one keeps where nothing else is asked for. */
+export const DEFAULT_KEPT_IMAGES = 3;
+
+export const REPOSITORY_PREBUILD_STATES = ["waiting", "building", "ready", "failed"] as const;
+export type RepositoryPrebuildStatus = (typeof REPOSITORY_PREBUILD_STATES)[number];
+
+const interval = t.Integer({
+  minimum: 0,
+  maximum: 720,
+  description: "Look for a new commit every this many hours. 0 (default): only after a push or by hand.",
+});
+const keep = t.Integer({ minimum: 1, maximum: 20, description: "How many images to keep; 3 by default." });
+
+export const NewRepositoryPrebuild = namedObject("NewRepositoryPrebuild", {
+  url: lineText({
+    minLength: 1,
+    maxLength: MAX_ADDRESS,
+    description: "A link to the repository. Its default branch is built.",
+  }),
+  organization_id: t.Optional(uuid("Default: the caller's default organization.")),
+  interval_hours: t.Optional(interval),
+  keep: t.Optional(keep),
+});
+export type NewRepositoryPrebuild = Static<typeof NewRepositoryPrebuild>;
+
+export const RepositoryPrebuild = namedObject("RepositoryPrebuild", {
+  id: uuid(),
+  organization_id: uuid(),
+  owner_id: uuid("The person whose linked account reads the repository."),
+  owner_name: t.String(),
+  url: t.String(),
+  name: t.String({ description: "The last part of the repository's path." }),
+  interval_hours: interval,
+  keep,
+  webhook_url: t.String({ description: "Where the repository's host sends push events." }),
+  status: oneOf(REPOSITORY_PREBUILD_STATES),
+  error: t.String({ description: "Why the last build failed; empty when it succeeded." }),
+  commit: t.String({ description: "The commit whose image was built last; empty before the first build." }),
+  images: t.Integer({ minimum: 0, description: "How many images are kept." }),
+  log: t.String({ description: "The end of the last build's log." }),
+  built_at: optionalTime("When the last build ended."),
+  next_at: optionalTime("When the repository is next looked at without a push."),
+  created_at: time(),
+});
+export type RepositoryPrebuild = Static<typeof RepositoryPrebuild>;
+
+export const CreatedRepositoryPrebuild = namedObject("CreatedRepositoryPrebuild", {
+  prebuild: RepositoryPrebuild,
+  secret: t.String({ description: "The webhook's secret. Shown only now." }),
+});
+export type CreatedRepositoryPrebuild = Static<typeof CreatedRepositoryPrebuild>;

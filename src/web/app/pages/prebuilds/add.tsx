@@ -1,0 +1,56 @@
+// Asks for a repository whose image is to be built ahead, how often to look for commits, and how many images to keep.
+import { useSignal } from "@preact/signals";
+import type { CreatedRepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
+import { call } from "../../data/api.ts";
+import { Field, Select } from "../../parts/field.tsx";
+import { FormDialog } from "../../parts/form-dialog.tsx";
+import { into } from "../../parts/handlers.ts";
+
+const SCHEDULES = [
+  { value: "0", label: "After a push only" },
+  { value: "1", label: "Every hour" },
+  { value: "6", label: "Every 6 hours" },
+  { value: "24", label: "Every day" },
+  { value: "168", label: "Every week" },
+];
+
+type AddProps = {
+  readonly onMade: (made: CreatedRepositoryPrebuild) => Promise<void>;
+  readonly onClose: () => void;
+};
+
+export const AddPrebuild = ({ onMade, onClose }: AddProps) => {
+  const hours = useSignal("0");
+  const make = async ({ url = "", keep = "" }: Readonly<Record<string, string>>): Promise<void> => {
+    const body = { url, interval_hours: Number(hours.value), keep: Number(keep) };
+    await onMade(await call("POST /repositories/prebuilds", { body }));
+  };
+  return (
+    <FormDialog title="Add repository" submit="Add repository" onClose={onClose} act={make}>
+      {(problems) => (
+        <>
+          <Field
+            label="Repository"
+            name="url"
+            required
+            spellcheck={false}
+            placeholder="https://github.com/acme/app"
+            hint="Its default branch is read with your linked account."
+            error={problems.url}
+          />
+          <Select label="Look for new commits" value={hours.value} choices={SCHEDULES} onPick={into(hours)} />
+          <Field
+            label="Images to keep"
+            name="keep"
+            type="number"
+            required
+            min={1}
+            max={20}
+            value="3"
+            error={problems.keep}
+          />
+        </>
+      )}
+    </FormDialog>
+  );
+};

@@ -1,0 +1,171 @@
+// Repository prebuilds: repositories whose images are built ahead, how the last build went, and the webhook that announces pushes.
+import { useSignal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
+import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
+import { call } from "../../data/api.ts";
+import { useResource } from "../../data/resource.ts";
+import { Button } from "../../parts/button.tsx";
+import { ask } from "../../parts/dialog.tsx";
+import { Empty, Failed } from "../../parts/empty.tsx";
+import { sets } from "../../parts/handlers.ts";
+import { Secret } from "../../parts/secret.tsx";
+import { Skeleton } from "../../parts/skeleton.tsx";
+import { State } from "../../parts/state.tsx";
+import { Time } from "../../parts/time.tsx";
+import { Frame } from "../../shell/frame.tsx";
+import { say } from "../../shell/toasts.tsx";
+import { AddPrebuild } from "./add.tsx";
+
+export default function PrebuildsPage() {
+  const { state, again } = useResource("repository prebuilds", () => call("GET /repositories/prebuilds"));
+  const isAdding = useSignal(false);
+  const made = useSignal<CreatedRepositoryPrebuild | undefined>(undefined);
+  const { data, error } = state.value;
+  const add = (
+    <Button look="primary" icon="plus" onPress={sets(isAdding, true)}>
+      Add repository
+    </Button>
+  );
+  return (
+    <Frame
+      title="Repository prebuilds"
+      crumbs={[{ label: "Templates", href: "/templates" }]}
+      actions={data && data.length > 0 ? add : undefined}
+    >
+      <div class="page">
+        {error && !data ? (
+          <Failed what="Can't load the repository prebuilds" error={error} again={again} />
+        ) : !data ? (
+          <Skeleton lines={5} />
+        ) : (
+          <section class="stack" aria-labelledby="prebuilds">
+            <p class="small mut" id="prebuilds">
+              The image of each repository's default branch is built ahead: after a push, on a schedule, or when you
+              press Build. Workspaces that open the repository start with it.
+            </p>
+            {made.value && <Webhook key={made.value.prebuild.id} made={made.value} />}
+            {data.length === 0 ? (
+              <Empty
+                icon="branch"
+                title="No repository prebuilds yet"
+                text="Add a repository that people open often: the first start with a new commit then takes seconds."
+              >
+                {add}
+              </Empty>
+            ) : (
+              <ul class="panel list">
+                {data.map((one) => (
+                  <Row key={one.id} prebuild={one} again={again} />
+                ))}
+              </ul>
+            )}
+          </section>
+        )}
+      </div>
+      {isAdding.value && (
+        <AddPrebuild
+          onMade={async (one) => {
+            made.value = one;
+            await again();
+          }}
+          onClose={sets(isAdding, false)}
+        />
+      )}
+    </Frame>
+  );
+}
+
+/** The address and the secret, which the host of the repository asks for. */
+const Webhook = ({ made }: { made: CreatedRepositoryPrebuild }) => {
+  const title = useRef<HTMLHeadingElement>(null);
+  useEffect(() => title.current?.focus(), []);
+  return (
+    <section class="panel" aria-labelledby="webhook">
+      <header>
+        <h2 id="webhook" tabIndex={-1} ref={title}>
+          Webhook of {made.prebuild.name}
+        </h2>
+      </header>
+      <div class="body stack">
+        <p>
+          Add a webhook for push events with the content type JSON in the repository's settings on its host. Copy the
+          secret now: it isn't shown again.
+        </p>
+        <Secret label="Address" text={made.prebuild.webhook_url} />
+        <Secret label="Secret" text={made.secret} />
+      </div>
+    </section>
+  );
+};
+
+const STATES = { waiting: "stopped", building: "busy", ready: "done", failed: "failed" } as const;
+const WORDS = { waiting: "Waiting", building: "Building", ready: "Ready", failed: "Failed" } as const;
+
+const Row = ({ prebuild, again }: { prebuild: RepositoryPrebuild; again: () => Promise<void> }) => {
+  const { id, name, url, status, error, commit, built_at, next_at, interval_hours, owner_name, log } = prebuild;
+  const path = { prebuild: id };
+  const build = async (): Promise<void> => {
+    await call("POST /repositories/prebuilds/:prebuild/build", { path });
+    await again();
+    say(`Looking for a new commit of ${name}`);
+  };
+  const remove = (): void =>
+    ask({
+      title: `Remove ${name}?`,
+      text: "Images of this repository are no longer built ahead, and its webhook stops working.",
+      yes: "Remove prebuild",
+      no: "Keep it",
+      isDanger: true,
+      act: async () => {
+        await call("DELETE /repositories/prebuilds/:prebuild", { path });
+        await again();
+        say(`${name} is removed`);
+      },
+    });
+  return (
+    <li class="item">
+      <State kind={STATES[status]}>
+        <span class="med clip">{name}</span>
+      </State>
+      <span class="line">
+        <Button small label={`Build ${name}`} disabled={status === "building"} onPress={build}>
+          Build
+        </Button>
+        <Button small label={`Remove ${name}`} onPress={remove}>
+          Remove
+        </Button>
+      </span>
+      <span class={status === "failed" ? "sub t-bad" : "sub"}>
+        {WORDS[status]}
+        {commit && (
+          <>
+            , commit <span class="mono">{commit.slice(0, 8)}</span>
+          </>
+        )}
+        {built_at && (
+          <>
+            , <Time at={built_at} />
+          </>
+        )}
+        {status === "failed" && `: ${error}`}
+      </span>
+      <span class="sub clip mono">{url}</span>
+      <span class="sub">
+        Added by {owner_name}
+        {interval_hours > 0 && next_at && (
+          <>
+            , next look <Time at={next_at} />
+          </>
+        )}
+      </span>
+      {log && (
+        <details class="fold sub">
+          <summary>Log of the last build</summary>
+          <pre class="cmd mono" tabIndex={0}>
+            {log}
+          </pre>
+        </details>
+      )}
+    </li>
+  );
+};

@@ -1,0 +1,204 @@
+// Images of repositories shared through a registry: a genuine engine and a genuine registry.
+import { afterAll, expect, test } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import type { RepositoryPlan } from "#schema/templates/repository.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { ImageRegistry } from "#src/provisioners/docker/registry.ts";
+import type { Report } from "#src/provisioners/provisioner.ts";
+import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
+import { GenuineRegistry, PUSHER } from "#test/support/docker/registry.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
+
+const NAME = "acme/workspaces";
+const isReady = needs.docker.found && needs.registry.found;
+const registry = isReady ? await forFile(GenuineRegistry.start()) : undefined;
+const engine = new Engine(needs.docker.file || "unix:///nowhere", systemClock);
+if (isReady) await engine.connect();
+
+/** A repository with a Dockerfile, other than any before. */
+const newRepository = () => {
+  const tree = crypto.randomUUID().replaceAll("-", "").padEnd(40, "0");
+  const dockerfile = `FROM slipway-test:1\nRUN echo ${tree} >/tmp/word\n`;
+  let opened = 0;
+  const sources: RepositorySources = {
+    open: async () => {
+      opened++;
+      const text = new TextEncoder().encode(dockerfile);
+      return {
+        archive: () => joinStreams([tarEntry("Dockerfile", text), tarEnd()]),
+        read: async () => dockerfile,
+        [Symbol.dispose]: () => {},
+      };
+    },
+    feature: () => Promise.reject(new Error("there are no features")),
+  };
+  const build = { dockerfile: "Dockerfile", context: "", args: {}, tree, dockerfile_id: tree };
+  const plan = { url: "http://git.example.com/app", commit: tree, build, features: [] } as unknown as RepositoryPlan;
+  return { sources, plan, opened: () => opened };
+};
+
+class Lines implements Report {
+  readonly all: string[] = [];
+  log(_level: string, _stage: string, line: string): void {
+    this.all.push(line);
+  }
+  timing(): void {}
+  get text(): string {
+    return this.all.join("\n");
+  }
+}
+
+const made: string[] = [];
+afterAll(async () => {
+  for (const image of made) await forget(image);
+});
+
+/** Removes every name of an image from the engine, as a fresh engine lacks it. */
+const forget = async (image: string): Promise<void> => {
+  type Found = { RepoTags?: string[] };
+  const found = await engine.json<Found>("look", "GET", `/images/${image}/json`, { fine: [404] });
+  for (const tag of found?.RepoTags ?? []) {
+    await engine.json("remove", "DELETE", `/images/${tag}`, { query: { force: "true" }, fine: [404] });
+  }
+};
+
+const { signal } = new AbortController();
+
+const openWorld = (given: { password?: string } = {}) => {
+  const repository = newRepository();
+  const { password = PUSHER.password } = given;
+  const name = `${registry?.host}/${NAME}`;
+  const provisioner = new DockerProvisioner({
+    host: needs.docker.file,
+    clock: systemClock,
+    accessUrl: () => new URL("http://x"),
+    repositories: repository.sources,
+    repositoryImages: Number.POSITIVE_INFINITY,
+    registry: { name, user: PUSHER.user, password },
+  });
+  const build = async (): Promise<{ image: string; text: string }> => {
+    const lines = new Lines();
+    const [image = ""] = await provisioner.images.build(repository.plan, "", lines, signal);
+    made.push(image);
+    expect(lines.text).not.toContain(password);
+    return { image, text: lines.text };
+  };
+  const isShared = async (image: string): Promise<boolean> =>
+    (await registry?.tags(NAME))?.some((tag) => tag.startsWith(image.split(":")[1] ?? "-")) ?? false;
+  return { provisioner, repository, build, isShared, [Symbol.dispose]: () => provisioner.stop() };
+};
+
+testNeeding(
+  [needs.docker, needs.registry],
+  "[IB-1] an image is pushed once it is built, and an engine that lacks it pulls it instead of building it",
+  async () => {
+    using world = openWorld();
+    const first = await world.build();
+    expect(first.text).toContain("does not have the image yet");
+    expect(first.text).toContain("Pushing the image to the registry");
+    await until(() => world.isShared(first.image));
+    expect(await world.provisioner.lacksRegistry()).toBeUndefined();
+
+    await forget(first.image);
+    const second = await world.build();
+    expect([second.image, world.repository.opened()]).toEqual([first.image, 1]);
+    expect(second.text).toContain("Pulling the image of the repository from the registry");
+    expect(second.text).not.toContain("Pushing");
+    expect((await world.build()).text).toBe(`Using the existing image of the repository: ${first.image}.`);
+    // Both names go, and nothing else would free the space.
+    await world.provisioner.images.remove([first.image], signal);
+    const left = await engine.json("look", "GET", `/images/${first.image}/json`, { fine: [404] });
+    expect(left).toBeUndefined();
+  },
+);
+
+testNeeding(
+  [needs.docker, needs.registry],
+  "[IB-2] a registry that is down fails no build and is reported",
+  async () => {
+    using world = openWorld();
+    await registry?.stop();
+    const { text } = await world.build();
+    expect(text).toContain("The image cannot be pulled from the registry");
+    expect(text).toContain("Building the image of the repository.");
+    expect(await world.provisioner.lacksRegistry()).toMatchObject({ kind: "unreachable" });
+    await registry?.run();
+  },
+);
+
+test("[IB-2] a registry that does not answer is skipped for a minute, and a push that failed is tried again", async () => {
+  const asked: string[] = [];
+  let isDown = true;
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch({ method, url }) {
+      const path = new URL(url).pathname.replace(/^\/v[\d.]+/, "");
+      asked.push(`${method} ${path}`);
+      if (path === "/version") return Response.json({ Arch: "amd64" });
+      if (path.startsWith("/distribution/"))
+        return Response.json({ message: "dial tcp: i/o timeout" }, { status: 500 });
+      if (path.endsWith("/push"))
+        return Response.json(isDown ? { error: "dial tcp: i/o timeout" } : { status: "pushed" });
+      return Response.json({ Id: "i" });
+    },
+  });
+  const clock = new ManualClock();
+  const images = new ImageRegistry({ name: "registry.example.com/acme/workspaces" }, clock);
+  const report = new Lines();
+  const pull = { engine: new Engine(`tcp://127.0.0.1:${server.port}`, clock), clock, report, stage: "", signal };
+  const shared = { image: "slipway-repository:1f", key: "1f", digests: [] };
+  const pushes = () => asked.filter((one) => one.endsWith("/push")).length;
+  for (let times = 0; times < 2; times++) expect(await images.pull(pull, "1f")).toBeUndefined();
+  expect(asked.filter((one) => one.includes("/distribution/")).length).toBe(1);
+  expect(report.text).toContain("Skipping the registry registry.example.com, which did not answer a moment ago.");
+  clock.advance(60_001);
+  await images.pull(pull, "1f");
+  expect(asked.filter((one) => one.includes("/distribution/")).length).toBe(2);
+
+  images.share(pull, shared);
+  await until(() => pushes() === 1);
+  await until(() => {
+    images.share(pull, shared);
+    return report.text.includes("The last try failed: dial tcp: i/o timeout");
+  });
+  const tries = pushes();
+  isDown = false;
+  clock.advance(30_000);
+  await until(() => pushes() > tries);
+  images.share(pull, {
+    image: shared.image,
+    key: shared.key,
+    digests: ["registry.example.com/acme/workspaces@sha256:1f"],
+  });
+  images.stop();
+});
+
+testNeeding(
+  [needs.docker, needs.registry],
+  "[IB-3] wrong credentials fail no build, are named by their settings, and are kept by the engine nowhere",
+  async () => {
+    using world = openWorld({ password: "stale-harbour-12" });
+    const { text } = await world.build();
+    expect(text).toContain("Check repository_registry_user and repository_registry_password.");
+    expect(text).toContain("Building the image of the repository.");
+    const problem = await world.provisioner.lacksRegistry();
+    expect(problem).toMatchObject({ kind: "wrong", message: expect.stringContaining("repository_registry_password") });
+    const info = JSON.stringify(await engine.json("ask", "GET", "/info"));
+    expect(info).not.toContain("harbour");
+  },
+);
+
+testNeeding([needs.docker, needs.registry], "[IB-3] images in the registry cannot be named", async () => {
+  using world = openWorld();
+  const { build: _, ...rest } = world.repository.plan;
+  for (const image of [`${registry?.host}/${NAME}`, `${registry?.host}/${NAME}:1f-amd64`]) {
+    const building = world.provisioner.images.build({ ...rest, image }, "", new Lines(), signal);
+    await expect(building).rejects.toThrow("cannot be used by name");
+  }
+});

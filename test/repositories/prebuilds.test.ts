@@ -1,0 +1,183 @@
+// Images built ahead: a genuine engine, a git host, and pushes as hosts announce them.
+import { afterAll, expect } from "bun:test";
+import { createHmac } from "node:crypto";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { PREBUILD_FAILPOINTS } from "#base/failpoint.ts";
+import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { newPerson } from "#test/api/users/people.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { ADMIN, tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
+import { openWorld } from "#test/support/workspaces.ts";
+import { openGitWorld } from "./world.ts";
+
+const PATH = "/api/v2/repositories/prebuilds";
+const place = tempDirectory();
+const git = openGitWorld();
+afterAll(() => {
+  git[Symbol.dispose]();
+  place[Symbol.dispose]();
+});
+const program = join(place.path, "slipway");
+// The beginning of a Linux program: nothing here starts one.
+writeFileSync(
+  program,
+  Buffer.concat([Buffer.from("\x7fELF"), Buffer.alloc(14), Buffer.from([62, 0]), Buffer.alloc(64)]),
+);
+const env = {
+  SLIPWAY_DOCKER_HOST: needs.docker.file || "unix:///nowhere/docker.sock",
+  SLIPWAY_AGENT_BINARY: program,
+  SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
+};
+const world = await forFile(openWorld({ env }));
+const { admin } = world;
+const engine = new Engine(env.SLIPWAY_DOCKER_HOST, systemClock);
+if (needs.docker.found) await engine.connect();
+
+const dockerfile = (word: string): string => `FROM slipway-test:1\nRUN echo ${word} >/tmp/word\n`;
+const read = async (id: string): Promise<RepositoryPrebuild> => {
+  const found = (await admin.get<RepositoryPrebuild[]>(PATH)).find((one) => one.id === id);
+  if (!found) throw new Error("the prebuild was removed");
+  return found;
+};
+/** The prebuild once this commit has its image. */
+const built = (id: string, commit: string): Promise<RepositoryPrebuild> =>
+  until(async () => {
+    const found = await read(id);
+    if (found.status === "failed") throw new Error(found.error);
+    return found.status === "ready" && found.commit === commit && found;
+  });
+/** IDs of the images that were built from a repository. */
+const imagesOf = async (url: string): Promise<string[]> => {
+  const query = { filters: JSON.stringify({ label: [`slipway.repository=${url}`] }) };
+  return ((await engine.json<{ Id: string }[]>("list", "GET", "/images/json", { query })) ?? []).map(({ Id }) => Id);
+};
+const push = (url: string, headers: Record<string, string>, body = "{}"): Promise<Response> =>
+  fetch(url.replace(/^https?:\/\/[^/]+/, world.server.url.origin), { method: "POST", headers, body });
+
+testNeeding(
+  [needs.docker, needs.git, one("engine")],
+  "[IB-4] [IB-6] [IB-8] the image of the newest commit is there before anybody opens the repository, after a signed push again; older ones go",
+  async () => {
+    const app = await git.publish("ahead", { Dockerfile: dockerfile(crypto.randomUUID()) });
+    const head = (): string => app.git("rev-parse", "HEAD").trim();
+    const url = git.link("ahead");
+    const { prebuild, secret } = await admin.post<CreatedRepositoryPrebuild>(PATH, { url, keep: 1 });
+    expect(prebuild).toMatchObject({ url, name: "ahead", keep: 1, interval_hours: 0, owner_name: "admin" });
+    const first = await built(prebuild.id, head());
+    expect([first.images, first.log]).toEqual([1, expect.stringContaining("Building the image of the repository.")]);
+    const [before] = await imagesOf(url);
+
+    app.write("Dockerfile", dockerfile(crypto.randomUUID()));
+    app.git("commit", "-q", "-a", "-m", "second");
+    app.git("push", "-q", "hosted", "main");
+    const body = JSON.stringify({ ref: "refs/heads/main", repository: { clone_url: "http://elsewhere.example.com" } });
+    const signed = (key: string) => `sha256=${createHmac("sha256", key).update(body).digest("hex")}`;
+    const headers = { "x-github-event": "push", "content-type": "application/json" };
+    const refused = await push(first.webhook_url, { ...headers, "x-hub-signature-256": signed("other") }, body);
+    const unknown = first.webhook_url.replace(prebuild.id, crypto.randomUUID());
+    const missing = await push(unknown, { ...headers, "x-hub-signature-256": signed(secret) }, body);
+    expect([refused.status, missing.status]).toEqual([404, 404]);
+    expect(await refused.text()).toBe(await missing.text());
+    const good = { ...headers, "x-hub-signature-256": signed(secret) };
+    expect((await push(first.webhook_url, good, body)).status).toBe(204);
+    const second = await built(prebuild.id, head());
+    const after = await imagesOf(url);
+    expect([second.images, after.length, after.includes(before ?? "")]).toEqual([1, 1, false]);
+
+    // The same event again, and one that is no push, build nothing.
+    expect((await push(first.webhook_url, good, body)).status).toBe(204);
+    expect((await push(first.webhook_url, { ...good, "x-github-event": "ping" }, body)).status).toBe(204);
+    expect((await imagesOf(url)).length).toBe(1);
+    await admin.delete(`${PATH}/${prebuild.id}`);
+    expect((await push(first.webhook_url, good, body)).status).toBe(404);
+    const { audit_logs } = await admin.get("/api/v2/audit?q=resource_type:repository_prebuild&limit=10");
+    const entries = audit_logs.map(({ action, resource_target }) => [action, resource_target]);
+    expect(entries).toEqual([
+      ["delete", url],
+      ["create", url],
+    ]);
+
+    // A workspace's build finds it.
+    const provisioner = new DockerProvisioner({
+      host: env.SLIPWAY_DOCKER_HOST,
+      clock: systemClock,
+      accessUrl: () => new URL("http://x"),
+    });
+    const found = await admin.post(`/api/v2/repositories/read`, { repository: { url } });
+    const lines: string[] = [];
+    const report = { log: (_: string, __: string, line: string) => void lines.push(line), timing: () => {} };
+    const { signal } = new AbortController();
+    if (!found.plan) throw new Error(found.problem);
+    const names = await provisioner.images.build(found.plan, "", report, signal);
+    expect(lines).toEqual([`Using the existing image of the repository: ${names[0]}.`]);
+    await provisioner.images.remove(names, signal);
+  },
+);
+
+testNeeding(
+  [needs.docker, needs.git, one("engine")],
+  "[IB-5] only people who manage templates add a repository, once, and by its default branch; what fails is shown",
+  async () => {
+    await git.publish("broken", { Dockerfile: "FROM slipway-test:1\nRUN exit 3\n" });
+    const url = git.link("broken");
+    const { prebuild } = await admin.post<CreatedRepositoryPrebuild>(PATH, { url, interval_hours: 1 });
+    const failed = await until(async () => {
+      const found = await read(prebuild.id);
+      return found.status === "failed" && found;
+    });
+    expect(failed.error).toContain("returned a non-zero code: 3");
+    expect(failed.next_at).toBeDefined();
+    const again = admin.post(PATH, { url });
+    await expect(again).rejects.toMatchObject({ status: 409 });
+    const branch = { url: `${url}/tree/main` };
+    await expect(admin.post(PATH, branch)).rejects.toMatchObject({ status: 400 });
+    const { client } = await newPerson(admin, "ada");
+    await expect(client.post(PATH, { url })).rejects.toMatchObject({ status: 403 });
+    expect(await client.get<RepositoryPrebuild[]>(PATH)).toEqual([]);
+    await expect(client.delete(`${PATH}/${prebuild.id}`)).rejects.toMatchObject({ status: 404 });
+    await expect(client.post(`${PATH}/${prebuild.id}/build`)).rejects.toMatchObject({ status: 404 });
+    await admin.delete(`${PATH}/${prebuild.id}`);
+    expect(await admin.get<RepositoryPrebuild[]>(PATH)).toEqual([]);
+  },
+);
+
+testNeeding(
+  [needs.docker, needs.git, one("engine"), one("localOfProcess")],
+  "[IB-9] a server that is killed at each named place has built the image once after its next start, and leaves nothing half",
+  async () => {
+    const app = await git.publish("killed", { Dockerfile: "FROM slipway-test:1\n" });
+    const url = git.link("killed");
+    await using server = await ServerPlace.make();
+    await server.start({ env });
+    const owner = await server.client.signIn(ADMIN.email, ADMIN.password);
+    const { prebuild } = await owner.post<CreatedRepositoryPrebuild>(PATH, { url, keep: 1 });
+    const shown = async () => (await owner.get<RepositoryPrebuild[]>(PATH))[0];
+    await until(async () => (await shown())?.status === "ready");
+    for (const point of PREBUILD_FAILPOINTS) {
+      app.write("Dockerfile", dockerfile(point + crypto.randomUUID()));
+      app.git("commit", "-q", "-a", "-m", point);
+      app.git("push", "-q", "hosted", "main");
+      await server.stop();
+      const killed = await server.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
+      await owner.post(`${PATH}/${prebuild.id}/build`).catch(() => {});
+      expect({ point, signal: (await killed.ended).signal }).toEqual({ point, signal: "SIGKILL" });
+      await server.start({ env });
+      const commit = app.git("rev-parse", "HEAD").trim();
+      const done = await until(async () => {
+        const found = await shown();
+        return found?.commit === commit && found.status === "ready" && found;
+      });
+      expect({ point, kept: done.images, there: (await imagesOf(url)).length }).toEqual({ point, kept: 1, there: 1 });
+    }
+    await owner.delete(`${PATH}/${prebuild.id}`);
+    await server.stop();
+  },
+);
