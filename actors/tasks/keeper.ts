@@ -5,15 +5,13 @@ import { AppError, type ErrorKind } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import type { PartNumbers } from "#base/parts.ts";
 import type { Topics } from "#base/topics.ts";
-import { listAgentsOfBuild } from "#db/agents/agents.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { beginDelivery, findTask, listOpenTasks, type TaskRow, updateTask } from "#db/tasks/tasks.ts";
-import { findWorkspace } from "#db/workspaces/workspaces.ts";
-import { agentStatus } from "../agent/status.ts";
 import type { Events } from "../runtime/events.ts";
 import { Looks } from "../runtime/looks.ts";
 import { outsideTurn } from "../runtime/mailbox.ts";
+import { isWorkspaceReady } from "../workspace/readiness.ts";
 
 /** The kind and the names of its timers. */
 export const TASK = "task";
@@ -22,8 +20,6 @@ export const END_CHAT = "end";
 
 /** Also without any news, for what nobody has told us of. */
 const LOOK_MS = 30_000;
-/** Agents that have not run their start scripts to an end. */
-const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
 /** What may be otherwise a little later. */
 const PASSING: ReadonlySet<ErrorKind> = new Set([
   ...(["overloaded", "too_many_requests", "bad_gateway", "gateway_timeout", "timeout", "storage_full"] as const),
@@ -107,7 +103,7 @@ export class TaskKeeper {
     if (!task) return this.#settle(task_id, [done], undefined);
     this.#waiting.set(task.workspace_id, task_id);
     const now = clock.now();
-    if (!(await this.#isReady(task.workspace_id, now))) {
+    if (!(await isWorkspaceReady(store, task.workspace_id, now))) {
       await store.commit([setTimer(TASK, task_id, GIVE_PROMPT, now + LOOK_MS)], undefined, part);
       return;
     }
@@ -142,16 +138,5 @@ export class TaskKeeper {
   async #settle(task_id: string, writes: Parameters<Store["commit"]>[0], part: number | undefined): Promise<void> {
     await this.#deps.store.commit(writes, undefined, part);
     for (const [workspace_id, waiting] of this.#waiting) if (waiting === task_id) this.#waiting.delete(workspace_id);
-  }
-
-  /** Its first agent is connected and has run its start scripts, well or not. */
-  async #isReady(workspace_id: string, now: number): Promise<boolean> {
-    const { store } = this.#deps;
-    const workspace = await store.get(findWorkspace({ id: workspace_id }));
-    if (workspace?.status !== "running" || workspace.dormant_at !== null) return false;
-    const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
-    const agent = agents.find(({ parent_id }) => parent_id === null);
-    if (!agent || agentStatus(agent, now) !== "connected") return false;
-    return !BEFORE_READY.has(agent.lifecycle_state);
   }
 }

@@ -1,7 +1,7 @@
 // The chat of a task: made with the prompt in the owner's name, with the rights that the owner has then, and ended with the task.
+import { endChat } from "#actors/chat/end-chat.ts";
 import type { TaskKeeperDeps } from "#actors/tasks/keeper.ts";
-import { AppError, forbidden } from "#base/errors.ts";
-import { findChat } from "#db/chats/chats.ts";
+import { forbidden } from "#base/errors.ts";
 import { createChat } from "../chats/create.ts";
 import type { DomainContext } from "../context.ts";
 import { asCaller } from "../users/as-caller.ts";
@@ -23,15 +23,5 @@ export const taskChats = (ctx: DomainContext): Pick<TaskKeeperDeps, "begin" | "e
     };
     await createChat(ctx, owner, body, toRequest(task.id));
   },
-  end: async (chat_id) => {
-    const chat = await ctx.store.get(findChat({ id: chat_id }));
-    if (!chat || chat.archived) return;
-    // What does not run cannot be interrupted; what is still ending is archived at the next try.
-    await ctx.chats.ask(chat_id, "interrupt", {}).catch(notNow);
-    await ctx.chats.ask(chat_id, "change", { archived: true, patch: {}, pin: null });
-  },
+  end: (chat_id) => endChat(ctx, chat_id),
 });
-
-const notNow = (error: unknown): void => {
-  if (!(error instanceof AppError) || error.kind !== "conflict") throw error;
-};

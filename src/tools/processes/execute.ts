@@ -6,26 +6,11 @@ import { parseDuration, unitNote } from "../duration.ts";
 import type { ToolResult } from "../result.ts";
 import { INTERRUPTED, type ToolContext, ToolError, tool } from "../tool.ts";
 import description from "./execute.txt" with { type: "text" };
-import { endProcess, followProcess, startProcess } from "./processes.ts";
+import { endProcess, followProcess, startProcess, UNATTENDED } from "./processes.ts";
 import { whyItMayWrite } from "./read-only-commands.ts";
 
 const TIMEOUT_MS = 10_000;
 const MAX_MS = 4 * 3_600_000;
-
-// No person is at the terminal: nothing may page, color, edit or ask.
-const ENVIRONMENT = {
-  TERM: "dumb",
-  NO_COLOR: "1",
-  PAGER: "cat",
-  GIT_PAGER: "cat",
-  MANPAGER: "cat",
-  EDITOR: "true",
-  VISUAL: "true",
-  GIT_EDITOR: "true",
-  GIT_SEQUENCE_EDITOR: "true",
-  GIT_TERMINAL_PROMPT: "0",
-  DEBIAN_FRONTEND: "noninteractive",
-};
 
 export const execute = tool({
   name: "execute",
@@ -48,7 +33,7 @@ export const execute = tool({
     try {
       const place = args.workdir === undefined ? {} : { directory: args.workdir };
       const limits = await limitsFor(context, command);
-      await startProcess(agent, { id: run_id, command, env: ENVIRONMENT, ...place, ...limits });
+      await startProcess(agent, { id: run_id, command, env: UNATTENDED, ...place, ...limits });
       signal.throwIfAborted();
       const asked = background ? 0 : timeout_ms;
       const { process, output, truncated } = await followProcess(context, run_id, asked, signal);

@@ -20,6 +20,21 @@ const CHUNK = 131_072;
 /** An offset that no output reaches. */
 const BEYOND = 999_999_999_999_999;
 
+/** Variables of programs without a person at their terminal: nothing may page, color, edit or ask. */
+export const UNATTENDED = {
+  TERM: "dumb",
+  NO_COLOR: "1",
+  PAGER: "cat",
+  GIT_PAGER: "cat",
+  MANPAGER: "cat",
+  EDITOR: "true",
+  VISUAL: "true",
+  GIT_EDITOR: "true",
+  GIT_SEQUENCE_EDITOR: "true",
+  GIT_TERMINAL_PROMPT: "0",
+  DEBIAN_FRONTEND: "noninteractive",
+};
+
 export const startProcess = (agent: ToolAgent, json: StartProcess): Promise<ProcessInfo> =>
   agent.call({ method: "POST", path: "/processes/start", json, patient: true });
 

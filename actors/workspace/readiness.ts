@@ -1,0 +1,22 @@
+// Whether a workspace can be worked in now: asked by what waits for that, such as prompts.
+import { listAgentsOfBuild } from "#db/agents/agents.ts";
+import type { Store } from "#db/engine/store.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import { agentStatus } from "../agent/status.ts";
+
+/** Agents that have not run their start scripts to an end. */
+const BEFORE_READY: ReadonlySet<string> = new Set(["created", "starting"]);
+
+/** True when its first agent is connected and has run its start scripts, well or not. */
+export const isWorkspaceReady = async (
+  store: Pick<Store, "get" | "all">,
+  workspace_id: string,
+  now: number,
+): Promise<boolean> => {
+  const workspace = await store.get(findWorkspace({ id: workspace_id }));
+  if (workspace?.status !== "running" || workspace.dormant_at !== null) return false;
+  const agents = await store.all(listAgentsOfBuild({ build_id: workspace.latest_build_id }));
+  const agent = agents.find(({ parent_id }) => parent_id === null);
+  if (!agent || agentStatus(agent, now) !== "connected") return false;
+  return !BEFORE_READY.has(agent.lifecycle_state);
+};
