@@ -153,3 +153,48 @@ testNeeding(
   },
   60_000,
 );
+
+testNeeding(
+  [needs.git],
+  "[TY-11] what has changed since a checkpoint is counted and shown, committed or not, and a checkpoint of another workspace is refused",
+  async () => {
+    const work = makeRepository(join(folder, "changes"));
+    work.write("kept.txt", "as it was\n");
+    work.write("edited.txt", "one\ntwo\n");
+    work.write("gone.txt", "gone\n");
+    await take(ONE, 50, "before\n");
+    const changes = () => checkpoints.changes({ chat_id: ONE, message_id: 50 });
+    expect(await changes()).toEqual({ folders: [], problems: [] });
+    writeFileSync(join(folder, "notes"), "after\n");
+    work.write("edited.txt", "one\nthree\nfour\n");
+    work.write("new.txt", "new\n");
+    Bun.spawnSync(["rm", join(work.root, "gone.txt")]);
+    const git = ["git", "-c", "user.name=t", "-c", "user.email=t@t"];
+    for (const words of [
+      ["add", "-A"],
+      ["commit", "-qm", "all"],
+    ])
+      Bun.spawnSync([...git, ...words], { cwd: work.root, env });
+    const { folders, problems } = await changes();
+    expect(problems).toEqual([]);
+    expect(folders.map(({ unified_diff: _, ...one }) => one)).toEqual([
+      { root: folder, files: 1, added: 1, removed: 1 },
+      { root: work.root, files: 3, added: 3, removed: 2 },
+    ]);
+    expect(folders[1]?.unified_diff).toContain("-two\n+three\n+four\n");
+    expect(folders[1]?.unified_diff).not.toContain("kept.txt");
+    // As it stands in a home that was restored from a fork.
+    const record = readFileSync(recordOf(ONE, 50), "utf8").replaceAll(folder, `${folder}-of-a-fork`);
+    writeFileSync(recordOf(ONE, 51), record);
+    for (const act of [
+      checkpoints.changes({ chat_id: ONE, message_id: 51 }),
+      checkpoints.restore({ chat_id: ONE, message_id: 51 }),
+    ]) {
+      expect((await act.catch((error) => error)).message).toBe(
+        "The files of this message were kept in another workspace.",
+      );
+    }
+    expect(existsSync(`${folder}-of-a-fork`)).toBe(false);
+  },
+  60_000,
+);

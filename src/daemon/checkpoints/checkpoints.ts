@@ -10,11 +10,14 @@ import { oneAtATime, retry, within } from "#base/retry.ts";
 import {
   CHECKPOINT_DAYS,
   type Checkpoint,
+  type CheckpointChanges,
   type CheckpointTaken,
   type CopyCheckpoints,
+  type FolderChanges,
   type Restored,
 } from "#schema/agents/checkpoint.ts";
 import type { GitOptions } from "../git/scan.ts";
+import { compareTrees } from "./compare.ts";
 import { readGitfile, repositoryAround } from "./folders.ts";
 import { IgnoredFiles } from "./ignored.ts";
 import { CheckpointStore, isOlder } from "./objects.ts";
@@ -112,10 +115,7 @@ export class Checkpoints {
    */
   restore(of: Checkpoint): Promise<Restored> {
     return this.#inTurn(async () => {
-      const record = await this.#records.read(of);
-      if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
-      const { folders, problems } = record;
-      if (folders.length === 0) throw conflict(`The files were not kept at this message: ${problems.join("; ")}`);
+      const { folders, problems } = await this.#filesAt(of);
       const { state, clock } = this.#options;
       const removed = join(state, REMOVED, new Date(clock.now()).toISOString().replaceAll(":", "-"));
       let restored_files = 0;
@@ -156,12 +156,54 @@ export class Checkpoints {
     });
   }
 
+  /** Compares the files as they are with those of a checkpoint. 404 without one, 409 when it has no files. Keeps nothing for a message. */
+  changes(of: Checkpoint): Promise<CheckpointChanges> {
+    return this.#inTurn(async () => {
+      const then = await this.#filesAt(of);
+      const now = await this.#capture();
+      const before = new Map(then.folders.map((kept) => [kept.root, kept]));
+      const after = new Map(now.folders.map((kept) => [kept.root, kept]));
+      const problems = [...new Set([...then.problems, ...now.problems])];
+      const folders: FolderChanges[] = [];
+      for (const [root, kept] of new Map([...before, ...after])) {
+        // What cannot be looked at now is not gone.
+        if (!after.has(root) && now.problems.some((problem) => problem.startsWith(`${root}:`))) continue;
+        const trees = { before: before.get(root)?.tree, after: after.get(root)?.tree };
+        if (trees.before === trees.after) continue;
+        try {
+          folders.push({ root, ...(await compareTrees(this.#options, this.#shadow(root, kept.kind), trees)) });
+        } catch (error) {
+          problems.push(`${root}: ${formatError(error)}`);
+        }
+      }
+      return { folders: folders.filter(({ files }) => files > 0), problems: named(problems) };
+    });
+  }
+
+  /** The checkpoint, without folders of another workspace: files that are restored from a fork bring its checkpoints along. */
+  async #filesAt(of: Checkpoint): Promise<CheckpointRecord> {
+    const record = await this.#records.read(of);
+    if (!record) throw new AppError("not_found", "There is no checkpoint of the workspace's files for this message.");
+    const { problems } = record;
+    if (record.folders.length === 0) throw conflict(`The files were not kept at this message: ${problems.join("; ")}`);
+    const { folder, first } = await this.#place();
+    const isHere = (root: string): boolean => root === folder || isBelow(folder, root) || isBelow(root, first);
+    const folders = record.folders.filter(({ root }) => isHere(root));
+    if (folders.length === 0) throw conflict("The files of this message were kept in another workspace.");
+    return { folders, problems };
+  }
+
+  /** The agent's folder, and the repository around it where there is one. */
+  async #place(): Promise<{ readonly folder: string; readonly around: string | undefined; readonly first: string }> {
+    const folder = await realpath(this.#options.folder());
+    const around = await repositoryAround(folder);
+    return { folder, around, first: around ?? folder };
+  }
+
   async #capture(): Promise<CheckpointRecord> {
     const problems: string[] = [];
     const folders: KeptFolder[] = [];
-    const folder = await realpath(this.#options.folder());
-    const around = await repositoryAround(folder);
-    const first = around ?? folder;
+    const { around, first } = await this.#place();
     const seen = new Set([first]);
     const waiting: { root: string; kind: Kind }[] = [
       { root: first, kind: around === undefined ? "folder" : "repository" },

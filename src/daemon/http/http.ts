@@ -255,6 +255,9 @@ const makeRoutes = ({
         return Response.json({ message: "Their checkpoints are forgotten." });
       },
     },
+    "/api/v0/checkpoints/changes": {
+      POST: async (request: Request) => Response.json(await checkpoints.changes(await readBody(request, Checkpoint))),
+    },
     "/api/v0/checkpoints/restore": {
       POST: async (request: Request) => Response.json(await checkpoints.restore(await readBody(request, Checkpoint))),
     },

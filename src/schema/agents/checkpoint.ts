@@ -38,5 +38,17 @@ export type CopyCheckpoints = Static<typeof CopyCheckpoints>;
 /** Chats that were deleted. */
 export const ForgetCheckpoints = t.Object({ chat_ids: t.Array(chatId(), { maxItems: 1_000 }) });
 
+/** What has changed in one folder since a checkpoint. `unified_diff` leaves out what is too large, and says so. */
+export type FolderChanges = {
+  root: string;
+  files: number;
+  added: number;
+  removed: number;
+  unified_diff: string;
+};
+
+/** What has changed since a checkpoint, folders without changes left out; `problems` says in words what is not known. */
+export type CheckpointChanges = { folders: FolderChanges[]; problems: string[] };
+
 /** How many files were written or removed; `left_out` says in words which files and folders did not return. */
 export type Restored = { restored_files: number; left_out: string[] };
