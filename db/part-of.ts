@@ -7,6 +7,7 @@ import { chats } from "./schema/chats.ts";
 import { jobs } from "./schema/jobs.ts";
 import { tasks } from "./schema/tasks.ts";
 import { template_versions } from "./schema/templates.ts";
+import { trials } from "./schema/trials.ts";
 import { workspace_builds, workspaces } from "./schema/workspaces.ts";
 
 const part = { part: workspaces.part };
@@ -37,6 +38,13 @@ const LOOKS = {
   ),
   task: query(
     build.select(part).from(tasks).innerJoin(workspaces, eq(workspaces.id, tasks.workspace_id)).where(given(tasks.id)),
+  ),
+  trial: query(
+    build
+      .select(part)
+      .from(trials)
+      .innerJoin(workspaces, eq(workspaces.id, trials.workspace_id))
+      .where(given(trials.id)),
   ),
   chat: query(build.select({ part: chats.part }).from(chats).where(given(chats.id))),
   template_version: query(

@@ -180,10 +180,10 @@ export class ForkKeeper {
 
   async #copyChats({ owner_id }: ForkRow, { workspace_id, chats }: PlannedCopy): Promise<void> {
     const { store, chats: actors } = this.#deps;
-    for (const { from_chat_id, chat_id, up_to } of chats) {
+    for (const { from_chat_id: source_id, chat_id, ...copy } of chats) {
       if (await store.get(findChatPlace({ id: chat_id }))) continue;
       actors.expect(chat_id, partOf(owner_id));
-      await actors.ask(chat_id, "fork", { source_id: from_chat_id, up_to, workspace_id }).catch((error) => {
+      await actors.ask(chat_id, "fork", { source_id, workspace_id, ...copy }).catch((error) => {
         // It was deleted in the meantime.
         if (!(error instanceof AppError) || error.kind !== "not_found") throw error;
       });

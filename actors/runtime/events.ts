@@ -81,7 +81,8 @@ export type OwnerChatKind =
   | "chat_summary_change"
   | "diff_status_change"
   | "action_required"
-  | "context_dirty";
+  | "context_dirty"
+  | "trial_change";
 
 export type JobLogLine = {
   id: number;

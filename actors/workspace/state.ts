@@ -230,7 +230,8 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
 /** A copy of another workspace that has not got its files, since the build that was to give them did not end well, still has to get them. */
 const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }: NewBuild): NewBuild["restore"] => {
   const { restored_snapshot_id: snapshot_id, restored_workspace_id: workspace_id } = build;
-  if (transition === "delete" || jobStatus(job) === "succeeded" || workspace_id === workspace.id) return undefined;
+  if (transition === "delete" || jobStatus(job) === "succeeded" || build.restores_once) return undefined;
+  if (workspace_id === workspace.id) return undefined;
   return snapshot_id && workspace_id ? { snapshot_id, workspace_id } : undefined;
 };
 
@@ -272,6 +273,7 @@ const begin = (
     no_user_data,
     restored_snapshot_id: restore?.snapshot_id ?? null,
     restored_workspace_id: restore?.workspace_id ?? null,
+    restores_once: restore?.once ?? false,
   };
   const job: JobState = {
     id: job_id,

@@ -9,7 +9,7 @@ export const ALONE = [
   "owners",
   /** What the workspaces of one owner cost together. They may be of several parts, since a claimed prebuild keeps its own. */
   "quota",
-  /** So many secrets a person, and so many skills. */
+  /** So many secrets a person, so many skills, and so many ways of trials. */
   "personal",
   /** Nothing is shared where that is switched off; who switches it off looks for what is shared already. */
   "sharing",

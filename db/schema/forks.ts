@@ -7,7 +7,15 @@ import { quietTable } from "./touching.ts";
 import { type PlannedBuild, workspaces } from "./workspaces.ts";
 
 /** A chat of the first workspace, up to a message, and what its copy is called. */
-export type PlannedChat = { readonly from_chat_id: string; readonly up_to: number; readonly chat_id: string };
+export type PlannedChat = {
+  readonly from_chat_id: string;
+  readonly up_to: number;
+  readonly chat_id: string;
+  /** That of the first chat when absent. */
+  readonly title?: string;
+  /** Who leads the copy: as the first chat when absent, null for a model. */
+  readonly coding_agent?: string | null;
+};
 
 /** A copy that is to be made. Everything is chosen when it is asked for, so that it is made once. */
 export type PlannedCopy = {

@@ -34,6 +34,7 @@ export * from "./second-factors.ts";
 export * from "./snapshots.ts";
 export * from "./tasks.ts";
 export * from "./templates.ts";
+export * from "./trials.ts";
 export * from "./usage.ts";
 export * from "./user-secrets.ts";
 export * from "./users.ts";

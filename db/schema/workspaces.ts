@@ -85,7 +85,12 @@ export type PlannedBuild = {
   /** Of a delete: for how many milliseconds the files stay in the trash; absent: they are removed. */
   readonly kept_ms?: number;
   /** The files that the workspace gets in place of its own. */
-  readonly restore?: { readonly workspace_id: string; readonly snapshot_id: string };
+  readonly restore?: {
+    readonly workspace_id: string;
+    readonly snapshot_id: string;
+    /** True: where the build does not succeed, the workspace keeps the files it has. */
+    readonly once?: boolean;
+  };
   /** Of the template version: what must do the job, and from which upload. */
   readonly provisioner: string;
   readonly file_id: string;
@@ -122,6 +127,8 @@ export const workspace_builds = sqliteTable(
     /** The snapshot whose files it puts in place of the workspace's own, and the workspace that the snapshot is of. */
     restored_snapshot_id: text(),
     restored_workspace_id: text(),
+    /** A later build does not do it again where this one has not succeeded: the workspace has files of its own. */
+    restores_once: integer({ mode: "boolean" }).notNull().default(false),
     /** Asked for by someone who may not enter the workspace: its agents get no secrets, accounts or keys of the owner. */
     no_user_data: integer({ mode: "boolean" }).notNull().default(false),
   },

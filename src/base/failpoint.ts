@@ -47,6 +47,15 @@ export const HOME_BACKUP_FAILPOINTS = [
 /** On the way of an image that is built ahead: begun, built, older ones removed; its test reads this list. */
 export const PREBUILD_FAILPOINTS = ["prebuild_begun", "prebuild_built", "prebuild_pruned"] as const;
 
+/**
+ * On the way of a trial: asked for, a chat has its prompt, a check begins, has ended, the kept files are copied, are being restored, are there, its
+ * chat is there too, a fork is deleted; its test reads this list.
+ */
+export const TRIAL_FAILPOINTS = [
+  ...(["trial_asked", "trial_delivered", "trial_checking", "trial_checked", "trial_copied"] as const),
+  ...(["trial_restoring", "trial_restored", "trial_moved", "trial_deleted"] as const),
+] as const;
+
 /** Of `slipway upgrade`, forward and back; its kill tests read this list. */
 export const UPGRADE_FAILPOINTS = [
   "upgrade_unpacked",
@@ -70,6 +79,7 @@ const ALL = [
   ...FORK_FAILPOINTS,
   ...HOME_BACKUP_FAILPOINTS,
   ...PREBUILD_FAILPOINTS,
+  ...TRIAL_FAILPOINTS,
   ...UPGRADE_FAILPOINTS,
   ...STOPPOINTS,
 ] as const;

@@ -4,6 +4,7 @@ import { IMAGE_PREBUILD, type ImagePrebuildKeeper } from "#actors/image-prebuild
 import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import { TASK, type TaskKeeper } from "#actors/tasks/keeper.ts";
 import { DRY_RUN } from "#actors/template-version/dry-run-actor.ts";
+import { TRIAL, type TrialKeeper } from "#actors/trials/keeper.ts";
 import { EMPTY_TRASH } from "#actors/workspace/trash.ts";
 import type { Timer } from "#db/engine/timers.ts";
 import type { DomainContext } from "#domain/context.ts";
@@ -13,6 +14,7 @@ type Parts = Pick<DomainContext, "chats" | "diffs" | "versions" | "dryRuns" | "w
   readonly imagePrebuilds: ImagePrebuildKeeper;
   readonly tasks: TaskKeeper;
   readonly forks: ForkKeeper;
+  readonly trials: TrialKeeper;
 };
 
 export const deliver = async (parts: Parts, timer: Timer): Promise<void> => {
@@ -25,6 +27,7 @@ export const deliver = async (parts: Parts, timer: Timer): Promise<void> => {
   if (actor === TASK) await parts.tasks.due(actor_id, name);
   if (actor === FORK) await parts.forks.due(actor_id);
   if (actor === IMAGE_PREBUILD) await parts.imagePrebuilds.due(actor_id, timer.due);
+  if (actor === TRIAL) await parts.trials.due(actor_id);
   if (actor === "prebuilds") await parts.prebuilds.reconcile(actor_id);
 };
 

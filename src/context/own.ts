@@ -10,6 +10,7 @@ import type { Scheduler } from "#actors/runtime/scheduler.ts";
 import { NotAllTakenUp } from "#actors/runtime/take-up.ts";
 import type { TaskKeeper } from "#actors/tasks/keeper.ts";
 import { recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
+import type { TrialKeeper } from "#actors/trials/keeper.ts";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverSnapshots, recoverWorkspaces } from "#actors/workspace/recovery.ts";
@@ -25,12 +26,13 @@ import { prepareIdentity } from "#domain/users/first-user.ts";
 import type { ApiContext } from "#src/api/context.ts";
 
 /** What has to do with parts, of the context (context.ts). */
-type Owning = Omit<ApiContext, "tasks" | "forks" | "homeBackups"> & {
+type Owning = Omit<ApiContext, "tasks" | "forks" | "homeBackups" | "trials"> & {
   readonly parts: Parts;
   readonly tasks: TaskKeeper;
   readonly forks: ForkKeeper;
   readonly homeBackups: HomeBackupKeeper;
   readonly imagePrebuilds: ImagePrebuildKeeper;
+  readonly trials: TrialKeeper;
   readonly readyTemplates: ReadyTemplates;
   readonly scheduler: Scheduler;
   readonly uses: Uses;
@@ -86,6 +88,7 @@ export const recoverActors = async (ctx: Owning, parts: PartNumbers): Promise<vo
   await ctx.forks.start(parts);
   ctx.homeBackups.sweep();
   if (parts === undefined || parts.includes(FIRST_PART)) await ctx.imagePrebuilds.start();
+  await ctx.trials.start(parts);
   // A start continues without; of parts that have come it is tried again.
   if (later && parts !== undefined) throw later;
 };
@@ -133,6 +136,7 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
     ctx.tasks.leave(ownParts(ctx.parts)),
     ctx.forks.leave(ownParts(ctx.parts)),
     ctx.homeBackups.leave(isLeaving),
+    ctx.trials.leave(ownParts(ctx.parts)),
     ctx.usage.flush(),
   ]);
   // Messages that were waiting may have begun something.

@@ -18,6 +18,7 @@ import type { JobQueue } from "#actors/runtime/job-queue.ts";
 import type { TaskKeeper } from "#actors/tasks/keeper.ts";
 import type { TemplateVersionActor } from "#actors/template-version/actor.ts";
 import type { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
+import type { TrialKeeper } from "#actors/trials/keeper.ts";
 import type { Usage } from "#actors/usage/usage.ts";
 import type { WorkspaceActor } from "#actors/workspace/actor.ts";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
@@ -80,6 +81,8 @@ export interface DomainContext {
   readonly homeBackups: Pick<HomeBackupKeeper, "sweep" | "counts" | "standing">;
   /** Where they go; undefined where the settings name no place. */
   readonly homeBackupStore: HomeBackupStore | undefined;
+  /** Leads trials of several ways to their end. */
+  readonly trials: Pick<TrialKeeper, "wait" | "tell">;
   /** Gives tasks their prompts. */
   readonly tasks: Pick<TaskKeeper, "wait">;
   readonly provisioners: Provisioners;

@@ -32,6 +32,8 @@ export type ForkChat = {
   readonly title?: string | undefined;
   /** The workspace of the copy; that of the source when absent. */
   readonly workspace_id?: string;
+  /** Who leads the copy: as the source when absent, null for a model. */
+  readonly coding_agent?: string | null;
   /** What asks for it, kept so that the same again is known. */
   readonly request?: RequestKey | undefined;
 };
@@ -45,7 +47,8 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
   const { store, clock, topics, effects } = parts;
   const found = await readChat(store, args.source_id);
   if (!found) throw notFound();
-  const source = { ...found, workspace_id: args.workspace_id ?? found.workspace_id };
+  const { workspace_id = found.workspace_id, coding_agent = found.coding_agent } = args;
+  const source = { ...found, workspace_id, coding_agent };
   const up_to = args.up_to ?? (await findForkEnd(parts, source, args));
   const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to }));
   const files = await store.all(listChatFiles({ chat: source.key }));

@@ -6,6 +6,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import type { Store } from "#db/engine/store.ts";
 import { forgetHookContents } from "#db/hook-dispatches.ts";
 import { audited } from "#db/reports/audit/audit.ts";
+import { forgetTrials } from "#db/trials/trials.ts";
 import type { Outcome } from "../../runtime/actor.ts";
 import { tellReaders } from "../announce.ts";
 import { chatDeleted } from "../audit.ts";
@@ -53,5 +54,6 @@ const emptyChat = async (store: Store, { key: chat, part }: Pick<ChatState, "key
 const removeChat = ({ id, key, snapshot_version }: ChatState): Statement[] => [
   ...deleteChatLeavings(key),
   forgetHookContents({ chat_id: id }),
+  ...forgetTrials(id),
   deleteChat(id, snapshot_version),
 ];

@@ -40,6 +40,7 @@ import { tryModelConfig } from "./settings/try-model.ts";
 import { chatUsageLimits } from "./settings/usage-limits.ts";
 import { chatStream } from "./stream.ts";
 import { chatTitle } from "./title.ts";
+import { chatTrials } from "./trials.ts";
 import { chatWatch } from "./watch.ts";
 
 const WORKSPACES_LIMIT = 25;
@@ -152,6 +153,7 @@ export const chats = (ctx: ApiContext) =>
     .use(changeChat(ctx))
     .use(chatPermissions(ctx))
     .use(forkChat(ctx))
+    .use(chatTrials(ctx))
     .use(compactChat(ctx))
     .use(deleteChat(ctx))
     .use(chatAcl(ctx))

@@ -73,7 +73,7 @@ export const restartWorkspace = async (
 };
 
 /**
- * Replaces the workspace's files with those of its snapshot: a stop that does so, and the start of a workspace that runs. The build that comes
+ * Replaces the workspace's files with those of a snapshot, its own or that of a way that is kept: a stop that does so, and the start of a workspace that runs. The build that comes
  * first. 409 when the snapshot is not ready.
  */
 export const restoreBuild = async (
@@ -91,7 +91,7 @@ export const restoreBuild = async (
   const job = await ctx.store.get(findJob({ id: last.job_id }));
   const isRunning = last.transition === "start" && job !== undefined && jobStatus(job) === "succeeded";
   const follows = isRunning ? { followed_by: await planned(ctx, place, { transition: "start" }, caller) } : {};
-  const restore = { workspace_id: snapshot.workspace_id, snapshot_id: snapshot.id };
+  const restore = { workspace_id: snapshot.workspace_id, snapshot_id: snapshot.id, once: true };
   const restored = audited({
     now: ctx.clock.now(),
     action: "write",

@@ -5,8 +5,9 @@ import { rfc3339 } from "#base/clock.ts";
 import { AppError, conflict, forbidden, invalid, notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { uuid } from "#base/ids.ts";
+import type { Statement } from "#db/engine/sql.ts";
 import { setTimer } from "#db/engine/timers.ts";
-import type { PlannedCopy } from "#db/schema/forks.ts";
+import type { PlannedChat, PlannedCopy } from "#db/schema/forks.ts";
 import type { PlannedBuild } from "#db/schema/workspaces.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
 import { findBuild, listBuildParameters } from "#db/workspaces/builds.ts";
@@ -48,7 +49,26 @@ export const createFork = async (
   place: WorkspacePlace,
   body: CreateFork,
   caller: UserCaller,
-): Promise<Fork> => {
+): Promise<Fork> => present(ctx, await beginFork(ctx, place, body, caller));
+
+/** What a fork is made for, where it is not asked for as such. */
+type ForkFor = {
+  /** What the names of the copies end with, by numbers from 1. */
+  readonly ending?: (number: number) => string;
+  /** The chats of each copy, by its number from 0; the caller's newest when absent. */
+  readonly chats?: (at: number) => readonly PlannedChat[];
+  /** Goes into the batch of the fork. */
+  readonly rows?: (fork: ForkRow) => readonly Statement[];
+};
+
+/** The row of the new fork. Rejects as `createFork`. */
+export const beginFork = async (
+  ctx: DomainContext,
+  place: WorkspacePlace,
+  body: CreateFork,
+  caller: UserCaller,
+  { ending = forkEnding, chats: planned, rows: more = () => [] }: ForkFor = {},
+): Promise<ForkRow> => {
   const { store, clock } = ctx;
   // Who forks it reads all that is in it.
   if (!mayUseWorkspace(caller, place)) throw forbidden("You may not work in this workspace.");
@@ -58,14 +78,15 @@ export const createFork = async (
   if (unsupported !== "") throw new AppError("invalid", unsupported);
   const { home_backup_id } = body;
   if (home_backup_id !== undefined) mustBeFetchable(ctx, await homeBackupAt(ctx, place, home_backup_id));
-  const names = await chooseNames(ctx, source, body, caller.user_id);
+  const names = await chooseNames(ctx, source, { ...body, ending }, caller.user_id);
   const build = await planBuild(ctx, source, body, caller);
   if ((await store.all(listForksUnderWay({ workspace_id: source.id }))).length >= MAX_OPEN_FORKS) {
     throw conflict(
       `At most ${MAX_OPEN_FORKS} forks of a workspace can be created at a time. Try again when one is ready.`,
     );
   }
-  const chats = body.chats === false ? [] : await findChats(ctx, source, caller);
+  const newest = planned || body.chats === false ? [] : await findChats(ctx, source, caller);
+  const chats = planned ?? (() => newest.map((chat) => ({ ...chat, chat_id: uuid() })));
   const first_key = await store.reserve("jobs", names.length);
   const now = clock.now();
   const row: ForkRow = {
@@ -80,20 +101,22 @@ export const createFork = async (
       workspace_id: uuid(),
       name,
       build: { ...build, id: uuid(), job_id: uuid(), job_key: first_key + at },
-      chats: chats.map((chat) => ({ ...chat, chat_id: uuid() })),
+      chats: chats(at),
     })),
     problems: {},
     created_at: now,
     updated_at: now,
   };
-  const rows = [insertFork(row), setTimer(FORK, row.id, GO_ON, now)];
+  const rows = [insertFork(row), setTimer(FORK, row.id, GO_ON, now), ...more(row)];
   const about = { name: "", reason: "fork", created_by: caller.user_id, provisioner } as const;
   const from = home_backup_id === undefined ? {} : { home_backup_id: home_backup_id.toLowerCase() };
   await ctx.workspaces.ask(source.id, "createSnapshot", { id: row.snapshot_id, ...about, ...from, rows });
   failpoint("fork_asked");
   ctx.forks.wait(row.id);
-  return present(ctx, row);
+  return row;
 };
+
+const forkEnding = (number: number): string => (number === 1 ? "-fork" : `-fork-${number}`);
 
 /** The build that each copy begins with: as the last one of the workspace, of a version that may be used now. */
 const planBuild = async (
@@ -136,7 +159,7 @@ const planBuild = async (
 const chooseNames = async (
   { store }: DomainContext,
   source: WorkspaceRow,
-  { count, names }: CreateFork,
+  { count, names, ending }: CreateFork & Required<Pick<ForkFor, "ending">>,
   owner_id: string,
 ): Promise<readonly string[]> => {
   const isTaken = async (name: string): Promise<boolean> => {
@@ -161,7 +184,7 @@ const chooseNames = async (
   }
   const found: string[] = [];
   for (let number = 1; found.length < (count ?? 1); number++) {
-    const end = number === 1 ? "-fork" : `-fork-${number}`;
+    const end = ending(number);
     const name = `${source.name.slice(0, MAX_NAME - end.length).replace(/-+$/, "")}${end}`;
     if (!(await isTaken(name))) found.push(name);
   }

@@ -81,7 +81,9 @@ export const ChatEvent = named(
 export type ChatEvent = Static<typeof ChatEvent>;
 
 export const WatchEvent = namedObject("ChatWatchEvent", {
-  kind: t.String({ description: "created, deleted, status_change, title_change, action_required and others." }),
+  kind: t.String({
+    description: "created, deleted, status_change, title_change, action_required, trial_change and others.",
+  }),
   chat: Chat,
   action_kind: t.Optional(kind),
   tool_calls: t.Optional(t.Array(ToolCallRequest)),

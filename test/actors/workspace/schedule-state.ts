@@ -101,6 +101,7 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
     no_user_data: false,
     restored_snapshot_id: null,
     restored_workspace_id: null,
+    restores_once: false,
     ...build,
   },
   job: {

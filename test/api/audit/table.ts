@@ -266,6 +266,12 @@ export const UNTOLD: Readonly<Record<string, string>> = {
   [`POST ${C}/messages`]: SAID,
   [`PATCH ${C}/messages/{message}`]: SAID,
   [`POST ${C}/title/propose`]: SAID,
+  ...Object.fromEntries(
+    ["trials", "trials/{trial}/stop", "trials/{trial}/keep", "trials/{trial}/discard"].map((path) => [
+      `POST ${C}/${path}`,
+      "needs files: its entry is shown by trials.test.ts of test/api/chats",
+    ]),
+  ),
   [`POST ${C}/compact`]: "needs a history: its entry is shown by context-control.test.ts",
   [`POST ${C}/clear`]: "needs a history: its entry is shown by context-control.test.ts",
   "POST /api/v2/chats/model-configs/{model_config}/try": "keeps nothing but what it cost",

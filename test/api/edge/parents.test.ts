@@ -179,6 +179,12 @@ const OTHERWISE: Record<string, string> = {
     "needs files: shown by the home backups of workspaces",
   "DELETE /api/v2/workspaces/{workspace}/home-backups/{backup}": "needs files: shown by the home backups of workspaces",
   "GET /api/v2/workspaces/{workspace}/forks/{fork}": "needs files: shown by the forks of workspaces",
+  ...Object.fromEntries(
+    ["GET ", "GET /ways/{way}/diff", "POST /stop", "POST /keep", "POST /discard"].map((one) => {
+      const [method, rest = ""] = one.split(" ");
+      return [`${method} /api/v2/chats/{chat}/trials/{trial}${rest}`, "needs files: shown by the trials of chats"];
+    }),
+  ),
   "GET /api/v2/workspaces/{workspace}/external-agent/{agent}/credentials": "the agent is a name in that workspace",
   "POST /api/v2/organizations/{organization}/members/{user}": "makes anybody a member",
   "PUT /api/v2/users/{user}/status/{status}": "the second is no id",

@@ -28,7 +28,7 @@ function* within(value: unknown, way: readonly string[] = []): Generator<[way: r
 
 /** The first words of names of operations. */
 const VERBS = new Set(
-  "accept activate add answer archive await cancel check clear compact complete confirm connect coordinate create delete disable download edit evaluate expire export extend favorite fetch fork get interrupt join list mark measure open pause poll promote propose raise read reconcile recreate redirect refresh regenerate remove rename replace report require resolve restart restore resume save send serve set share sign start stream submit try unarchive unfavorite unlink unshare update upload validate wake watch".split(
+  "accept activate add answer archive await cancel check clear compact complete confirm connect coordinate create delete disable discard download edit evaluate expire export extend favorite fetch fork get interrupt join keep list mark measure open pause poll promote propose raise read reconcile recreate redirect refresh regenerate remove rename replace report require resolve restart restore resume save send serve set share sign start stop stream submit try unarchive unfavorite unlink unshare update upload validate wake watch".split(
     " ",
   ),
 );

@@ -29,6 +29,7 @@ const REVIEWED: readonly (readonly [string, string])[] = [
   ["delete from chat_run_steps", OLD],
   ["delete from chat_runs", OLD],
   ["delete from hook_dispatches", OLD],
+  ["delete from trial_diffs", "a trial that has ended stays so"],
   ["delete from notifications", OLD],
   ['delete from "app_statuses" where "app_statuses"."agent_id"', OF_ONE],
   ['delete from "agent_apps"', OF_ONE],

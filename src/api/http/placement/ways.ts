@@ -24,6 +24,7 @@ const VARIABLES: Readonly<Partial<Record<Way, readonly string[]>>> = {
   // A dry run is of the part of its version.
   template_version: ["templateversion"],
   task: ["task"],
+  trial: ["trial"],
   job: ["job"],
 };
 

@@ -1,0 +1,279 @@
+// Leads each trial to its end: gives every way its prompt when its fork can be worked in, follows its chat, has its changes looked at and its check
+// run, and keeps or deletes what people decide on. A timer row stands for what is still to be done, every id is chosen beforehand, and what is
+// seen becomes one guarded write, so a crash repeats a look and makes nothing twice (rules TY-1 to TY-9).
+import { AppError } from "#base/errors.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import type { PartNumbers } from "#base/parts.ts";
+import type { Topics } from "#base/topics.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import type { Statement } from "#db/engine/sql.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { clearTimer, setTimer } from "#db/engine/timers.ts";
+import {
+  findTrial,
+  forgetTrials,
+  listOpenTrials,
+  putTrialDiff,
+  type StoredWay,
+  saveTrial,
+  type TrialRow,
+} from "#db/trials/trials.ts";
+import { findFork } from "#db/workspaces/forks.ts";
+import type { TrialDiff } from "#schema/chats/trial.ts";
+import { INTERRUPTED } from "#src/tools/tool.ts";
+import type { Events } from "../runtime/events.ts";
+import { Looks } from "../runtime/looks.ts";
+import { outsideTurn } from "../runtime/mailbox.ts";
+import { type EndingDeps, endWay } from "./ending.ts";
+import { type KeepingDeps, lookAtKeep } from "./keeping.ts";
+import { lookAtWay, type RunningDeps } from "./running.ts";
+import {
+  type Checked,
+  countOpen,
+  isEnding,
+  isOver,
+  isUnderWay,
+  type Measured,
+  type TrialEvent,
+  transition,
+} from "./state.ts";
+
+/** The kind and the name of its timers. */
+export const TRIAL = "trial";
+export const LOOK = "look";
+
+/** Looks also without news, in case one was missed; seldom at one that waits for a person. */
+const LOOK_MS = 30_000;
+const READY_MS = 10 * 60_000;
+/** How often a change is tried that others have come before. */
+const TRIES = 20;
+
+export type TrialKeeperDeps = RunningDeps &
+  KeepingDeps &
+  EndingDeps & {
+    readonly topics: Topics<Events>;
+    /** Looks at what the way has changed. Resolves also when that is not known. */
+    readonly measure: (
+      trial: TrialRow,
+      way: StoredWay,
+      signal: AbortSignal,
+    ) => Promise<Measured & { readonly folders: TrialDiff["folders"] }>;
+    /**
+     * Runs the check of the way's last turn, once, and finds it again after a crash. Resolves also when it cannot run. Ends it when the signal fires
+     * with `INTERRUPTED`, and leaves it alone otherwise.
+     */
+    readonly check: (trial: TrialRow, way: StoredWay, signal: AbortSignal) => Promise<Checked>;
+  };
+
+export class TrialKeeper {
+  readonly #deps: TrialKeeperDeps;
+  /** By trial: the workspaces and chats whose news matter to it. */
+  readonly #waiting = new Map<string, ReadonlySet<string>>();
+  /** By trial, way and turn. */
+  readonly #examinations = new Map<
+    string,
+    { readonly trial_id: string; readonly end: AbortController; done: Promise<void> }
+  >();
+  /** When the timers come that are set. */
+  readonly #timers = new Map<string, number>();
+  #isStopped = false;
+  readonly #looks = new Looks(
+    (id) => this.#lookOnce(id),
+    (trial_id, error) => {
+      log("trials").error("trial {trial_id} cannot be looked at: {error}", { trial_id, error });
+      return "later";
+    },
+  );
+
+  constructor(deps: TrialKeeperDeps) {
+    this.#deps = deps;
+    const heard = (about: string): void => {
+      for (const [trial_id, ids] of this.#waiting) {
+        if (ids.has(about)) outsideTurn(() => void this.#looks.look(trial_id));
+      }
+    };
+    deps.topics.subscribeAll("workspace", heard);
+    deps.topics.subscribeAll("workspace_changed", heard);
+    deps.topics.subscribeAll("owner_chats", (_, { kind, chat_id }) => {
+      if (kind !== "trial_change") heard(chat_id);
+    });
+    // A chat was deleted.
+    deps.topics.subscribeAll("access_changed", heard);
+    deps.topics.subscribeAll("missed", () => {
+      for (const trial_id of this.#waiting.keys()) outsideTurn(() => void this.#looks.look(trial_id));
+    });
+  }
+
+  /** Leads a trial on whenever something of its workspaces and chats changes. */
+  wait(trial_id: string): void {
+    void this.#looks.look(trial_id);
+  }
+
+  /** After a start, or when these parts have come: open trials go on. */
+  async start(parts?: PartNumbers): Promise<void> {
+    for (const { id } of await this.#deps.store.all(listOpenTrials(parts))) this.wait(id);
+  }
+
+  /** Other nodes look after the trials of other parts than these from now on. Resolves when nothing of one is under way. */
+  async leave(left: PartNumbers): Promise<void> {
+    for (const id of this.#waiting.keys()) this.#forget(id);
+    await this.#endExaminations(() => true, LEAVING);
+    await this.#looks.settled();
+    await this.start(left);
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#endExaminations(() => true, LEAVING);
+    await this.#looks.stop();
+  }
+
+  /** A timer of a trial has come. */
+  due(id: string): Promise<void> {
+    return this.#looks.look(id);
+  }
+
+  /**
+   * Decides on an event, with the statements that go along with it; "stale" when it comes too late. 400 and 409 for what people ask for and that
+   * does not fit.
+   */
+  async tell(id: string, event: TrialEvent, writes: readonly Statement[] = []): Promise<"done" | "stale"> {
+    const { store, clock, topics } = this.#deps;
+    for (let tries = 1; ; tries++) {
+      const found = await store.get(findTrial({ id }));
+      if (!found) return "stale";
+      const decision = transition(found.trial, event);
+      if (decision.kind === "refused") throw decision.error;
+      if (decision.kind === "stale") return "stale";
+      const { state } = decision;
+      const next: TrialRow = { ...found.trial, ...state, open_ways: countOpen(state), updated_at: clock.now() };
+      try {
+        await store.commit([saveTrial(next), ...writes], undefined, found.part);
+      } catch (error) {
+        // Someone else was faster: what that has changed counts.
+        if (error instanceof CommitError && error.reason === "stale" && tries < TRIES) continue;
+        throw error;
+      }
+      topics.publish("owner_chats", next.owner_id, { kind: "trial_change", chat_id: next.chat_id });
+      this.wait(id);
+      return "done";
+    }
+  }
+
+  #forget(id: string): void {
+    this.#waiting.delete(id);
+    this.#timers.delete(id);
+  }
+
+  async #lookOnce(id: string): Promise<void> {
+    const { store } = this.#deps;
+    const { trial, part } = (await store.get(findTrial({ id }))) ?? {};
+    if (!trial || isOver(trial)) return this.#end(id, trial, part);
+    const { ways, chat_id, workspace_id, keep } = trial;
+    const about = ways.flatMap((way) => [way.workspace_id, way.chat_id]);
+    this.#waiting.set(id, new Set([chat_id, workspace_id, ...about]));
+    await this.#setTimer(trial, part);
+    this.#endOthers(trial);
+    const isWaiting = trial.status === "running" || trial.status === "ready";
+    // Its owner cannot decide any more.
+    if (isWaiting && !(await store.get(findChatPlace({ id: chat_id })))) {
+      await this.tell(id, { type: "discard", now: this.#deps.clock.now() });
+      return;
+    }
+    if (keep && !keep.restored) {
+      const event = await lookAtKeep(this.#deps, trial, keep);
+      if (event) await this.tell(id, event);
+      if (event) return;
+    }
+    await Promise.all(ways.map((way) => this.#lookAt(trial, way)));
+  }
+
+  async #lookAt(trial: TrialRow, way: StoredWay): Promise<void> {
+    if (way.gone) return;
+    const fork = await this.#deps.store.get(findFork({ id: trial.fork_id }));
+    const look = isEnding(trial) ? endWay : lookAtWay;
+    const event = await look(this.#deps, { trial, fork }, way);
+    const decided = event && (await this.tell(trial.id, event));
+    if (decided !== "done" && mayExamine(trial, way) && event?.type === "seen" && event.chat === "rests")
+      this.#examine(trial, way);
+  }
+
+  #examine(trial: TrialRow, way: StoredWay): void {
+    const key = toKey(trial, way);
+    if (this.#isStopped || this.#examinations.has(key)) return;
+    const end = new AbortController();
+    const run = (): Promise<unknown> =>
+      way.measured ? this.#check(trial, way, end.signal) : this.#measure(trial, way, end.signal);
+    const done = run()
+      .catch((error) => {
+        if (!end.signal.aborted) log("trials").error("way {key} cannot be examined: {error}", { key, error });
+      })
+      .finally(() => this.#examinations.delete(key));
+    this.#examinations.set(key, { trial_id: trial.id, end, done: done.then(() => {}) });
+  }
+
+  async #measure(trial: TrialRow, way: StoredWay, signal: AbortSignal): Promise<void> {
+    const { number, turn } = way;
+    const { folders, ...found } = await this.#deps.measure(trial, way, signal);
+    if (signal.aborted) return;
+    const diff = putTrialDiff({ trial_id: trial.id, number, folders: [...folders] });
+    await this.tell(trial.id, { type: "measured", number, turn, ...found }, [diff]);
+  }
+
+  async #check(trial: TrialRow, way: StoredWay, signal: AbortSignal): Promise<void> {
+    const { number, turn } = way;
+    const checking = this.#deps.check(trial, way, signal);
+    failpoint("trial_checking");
+    const found = await checking;
+    if (signal.aborted) return;
+    failpoint("trial_checked");
+    await this.tell(trial.id, { type: "checked", number, turn, ...found });
+  }
+
+  /** Ends checks that are not needed any more: of ways that were stopped, have another turn, or are to be deleted. */
+  #endOthers(trial: TrialRow): void {
+    const wanted = new Set(trial.ways.filter((way) => mayExamine(trial, way)).map((way) => toKey(trial, way)));
+    void this.#endExaminations((key, trial_id) => trial_id === trial.id && !wanted.has(key), INTERRUPTED);
+  }
+
+  async #endExaminations(isMeant: (key: string, trial_id: string) => boolean, reason: Error): Promise<void> {
+    const meant = [...this.#examinations].filter(([key, { trial_id }]) => isMeant(key, trial_id));
+    for (const [, { end }] of meant) end.abort(reason);
+    await Promise.all(meant.map(([, { done }]) => done));
+  }
+
+  /** Whatever comes next may end in the middle; one that is set for later is enough. */
+  async #setTimer({ id, status }: TrialRow, part: number | undefined): Promise<void> {
+    const { store, clock } = this.#deps;
+    const now = clock.now();
+    const due = now + (status === "ready" ? READY_MS : LOOK_MS);
+    const known = this.#timers.get(id) ?? 0;
+    if (known > now && known <= due) return;
+    await store.commit([setTimer(TRIAL, id, LOOK, due)], undefined, part);
+    this.#timers.set(id, due);
+  }
+
+  async #end(id: string, trial: TrialRow | undefined, part: number | undefined): Promise<void> {
+    const { store } = this.#deps;
+    this.#forget(id);
+    const isForgotten = trial && !(await store.get(findChatPlace({ id: trial.chat_id })));
+    await store.commit(
+      [clearTimer(TRIAL, id, LOOK), ...(isForgotten ? forgetTrials(trial.chat_id) : [])],
+      undefined,
+      part,
+    );
+  }
+}
+
+/** The server stops, or another node continues with it. */
+const LEAVING = new AppError("overloaded", "The server is stopping.");
+
+const toKey = ({ id }: TrialRow, { number, turn, measured }: StoredWay): string =>
+  `${id} ${number} ${turn} ${measured ? "check" : "changes"}`;
+
+/** Its turn has ended, and its changes have not been looked at since, or its check has not run. */
+const mayExamine = (trial: TrialRow, way: StoredWay): boolean => {
+  if (isEnding(trial) || way.gone || way.interrupts || way.message_id === null) return false;
+  return way.status === "checking" || (!way.measured && !isUnderWay(way));
+};

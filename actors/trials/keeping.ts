@@ -1,0 +1,127 @@
+// Brings the files of the kept way into the first workspace: a copy of them, a copy of the files that they replace, a build that restores the first copy,
+// and the chat, which works in the first workspace from then on. Each step looks whether it was done before, so a crash repeats none.
+import { AppError } from "#base/errors.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import type { Store } from "#db/engine/store.ts";
+import type { StoredKeep, TrialRow } from "#db/trials/trials.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { listBuildsOfFork } from "#db/workspaces/forks.ts";
+import { findJob } from "#db/workspaces/jobs.ts";
+import { findSnapshot, type SnapshotRow } from "#db/workspaces/snapshots.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
+import type { ChatActor } from "../chat/actor.ts";
+import type { Directory } from "../runtime/directory.ts";
+import type { WorkspaceActor } from "../workspace/actor.ts";
+import { toWords } from "./running.ts";
+import type { TrialEvent } from "./state.ts";
+
+export type KeepingDeps = {
+  readonly store: Store;
+  readonly workspaces: Directory<WorkspaceActor>;
+  readonly chats: Directory<ChatActor>;
+  /** Begins the build that gives the trial's workspace these files. Throws AppError when that cannot be. */
+  readonly restore: (trial: TrialRow, snapshot: SnapshotRow) => Promise<void>;
+};
+
+/** What has become of the way that is being kept; undefined while it is under way. */
+export const lookAtKeep = async (
+  deps: KeepingDeps,
+  trial: TrialRow,
+  keep: StoredKeep,
+): Promise<TrialEvent | undefined> => {
+  const way = trial.ways.find(({ number }) => number === keep.number);
+  if (!way) return undefined;
+  const failed = async (error: string): Promise<TrialEvent> => {
+    await dropCopy(deps, way.workspace_id, keep.snapshot_id);
+    return { type: "keep_failed", error };
+  };
+  const builds = await deps.store.all(listBuildsOfFork({ restored_snapshot_id: keep.snapshot_id }));
+  const build = builds.find(({ workspace_id }) => workspace_id === trial.workspace_id);
+  if (!build) {
+    const problem = await prepare(deps, trial, { ...keep, workspace_id: way.workspace_id });
+    return problem === undefined ? undefined : failed(problem);
+  }
+  const status = jobStatus(build);
+  if (status === "failed" || status === "canceled")
+    return failed(build.error || "The build that restores its files was canceled.");
+  if (status !== "succeeded") return undefined;
+  failpoint("trial_restored");
+  await moveChat(deps, way.chat_id, trial.workspace_id);
+  failpoint("trial_moved");
+  return { type: "restored" };
+};
+
+/** Does what is to be done next; why it cannot be done, where that is so. */
+const prepare = async (
+  deps: KeepingDeps,
+  trial: TrialRow,
+  { number, snapshot_id, safety_id, workspace_id }: StoredKeep & { readonly workspace_id: string },
+): Promise<string | undefined> => {
+  try {
+    const copy = await copied(deps, workspace_id, {
+      id: snapshot_id,
+      name: "",
+      reason: "fork",
+      created_by: trial.owner_id,
+    });
+    if (typeof copy === "string" || copy === undefined) return copy;
+    failpoint("trial_copied");
+    const about = {
+      id: safety_id,
+      name: `Before keeping way ${number}`,
+      reason: "manual",
+      created_by: trial.owner_id,
+    } as const;
+    const safety = await copied(deps, trial.workspace_id, about);
+    if (typeof safety === "string" || safety === undefined) return safety;
+    await deps.restore(trial, copy);
+    failpoint("trial_restoring");
+    return undefined;
+  } catch (error) {
+    if (!(error instanceof AppError)) throw error;
+    // Another build or snapshot of the workspace is under way: its end is news.
+    return error.kind === "conflict" || error.kind === "overloaded" ? undefined : toWords(error);
+  }
+};
+
+type Wanted = Pick<SnapshotRow, "id" | "name" | "reason" | "created_by">;
+
+/** The copy of the workspace's files once it is there; undefined while it is made, and in words why it was not. */
+const copied = async (
+  { store, workspaces }: KeepingDeps,
+  workspace_id: string,
+  wanted: Wanted,
+): Promise<SnapshotRow | string | undefined> => {
+  const known = await store.get(findSnapshot({ id: wanted.id }));
+  if (known?.status === "ready") return known;
+  if (known) return known.status === "failed" ? known.error : undefined;
+  const workspace = await store.get(findWorkspace({ id: workspace_id }));
+  const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
+  const job = build && (await store.get(findJob({ id: build.job_id })));
+  if (!job || workspace.deleted) return "The workspace was deleted.";
+  const { id, name, reason, created_by } = wanted;
+  await workspaces.ask(workspace_id, "createSnapshot", { id, name, reason, created_by, provisioner: job.provisioner });
+  return undefined;
+};
+
+/** Removes the copy of a way's files. True once there is no such copy. */
+export const dropCopy = async (
+  { store, workspaces }: Pick<KeepingDeps, "store" | "workspaces">,
+  workspace_id: string,
+  snapshot_id: string,
+): Promise<boolean> => {
+  const known = await store.get(findSnapshot({ id: snapshot_id }));
+  if (!known) return true;
+  await workspaces.ask(workspace_id, "deleteSnapshot", { snapshot_id, by_fork: true }).catch((error) => {
+    if (!(error instanceof AppError) || (error.kind !== "not_found" && error.kind !== "conflict")) throw error;
+  });
+  return false;
+};
+
+const moveChat = async ({ store, chats }: KeepingDeps, chat_id: string, workspace_id: string): Promise<void> => {
+  const chat = await store.get(findChatPlace({ id: chat_id }));
+  if (!chat || chat.workspace_id === workspace_id) return;
+  await chats.ask(chat_id, "change", { patch: { workspace_id }, pin: null });
+};

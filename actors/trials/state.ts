@@ -1,0 +1,216 @@
+// What can happen to a trial, as pure functions: used by its keeper, which tells it what it sees of forks, chats and builds, and what people ask for.
+// A trial runs until all ways have ended, waits until one is kept or all are discarded, and ends when every fork is kept or gone.
+import { type AppError, conflict, invalidField } from "#base/errors.ts";
+import type { StoredKeep, StoredWay, TrialRow } from "#db/trials/trials.ts";
+import type { TrialCheck, WayStatus } from "#schema/chats/trial.ts";
+
+/** What decisions read and change of a trial. */
+export type TrialState = Pick<TrialRow, "status" | "error" | "check_command" | "ways" | "keep">;
+
+/** The changes of a way since its prompt, or in words why they are not known. */
+export type Measured = Pick<StoredWay, "changes" | "changes_error">;
+
+/** What a check says; null where it could not run. */
+export type Checked = { readonly check: TrialCheck | null; readonly error: string };
+
+export type TrialEvent =
+  /** The chat of the way has the prompt. */
+  | { readonly type: "delivered"; readonly number: number; readonly message_id: number; readonly now: number }
+  /** What its chat does now; `failed` says why its turn has failed. */
+  | {
+      readonly type: "seen";
+      readonly number: number;
+      readonly chat: "works" | "asks" | "rests";
+      readonly failed?: string;
+      readonly now: number;
+    }
+  /** It cannot be done: its fork was not created, or its workspace or chat was deleted. */
+  | { readonly type: "broken"; readonly number: number; readonly error: string; readonly now: number }
+  /** Its turn has ended, and its changes were looked at. */
+  | ({ readonly type: "measured"; readonly number: number; readonly turn: number } & Measured)
+  /** Its check has ended, or could not run, as `error` says. */
+  | ({ readonly type: "checked"; readonly number: number; readonly turn: number } & Checked)
+  | { readonly type: "stop"; readonly now: number }
+  | ({ readonly type: "keep"; readonly now: number } & Omit<StoredKeep, "restored">)
+  | { readonly type: "keep_failed"; readonly error: string }
+  /** The first workspace and its chat have what is kept. */
+  | { readonly type: "restored" }
+  | { readonly type: "discard"; readonly now: number }
+  /** Nothing of the way is left to be done; `error` says what could not be deleted. */
+  | { readonly type: "gone"; readonly number: number; readonly error?: string };
+
+export type TrialDecision =
+  | { readonly kind: "change"; readonly state: TrialState }
+  | { readonly kind: "refused"; readonly error: AppError }
+  | { readonly kind: "stale" };
+
+const UNDER_WAY: ReadonlySet<WayStatus> = new Set(["waiting", "working", "needs_you", "checking"]);
+
+/** True while the way has something to do. */
+export const isUnderWay = ({ status }: Pick<StoredWay, "status">): boolean => UNDER_WAY.has(status);
+
+/** True once nothing more happens to the trial. */
+export const isOver = ({ status }: Pick<TrialRow, "status">): boolean => status === "kept" || status === "discarded";
+
+/** True while forks are being deleted. */
+export const isEnding = ({ status, keep }: Pick<TrialRow, "status" | "keep">): boolean =>
+  status === "discarding" || (status === "keeping" && keep?.restored === true);
+
+/** How many of its ways count to the limit of its owner. */
+export const countOpen = ({ ways }: Pick<TrialRow, "ways">): number => ways.filter(({ gone }) => !gone).length;
+
+const STALE = { kind: "stale" } as const;
+const refuse = (error: AppError): TrialDecision => ({ kind: "refused", error });
+
+/** What follows from an event; late news is `stale`, a request that does not fit is refused with 400 or 409. */
+export const transition = (state: TrialState, event: TrialEvent): TrialDecision => {
+  if (isOver(state)) return event.type in REQUESTS ? refuse(conflict("These ways have ended already.")) : STALE;
+  switch (event.type) {
+    case "delivered":
+      return withWay(state, event.number, (way) => delivered(way, event));
+    case "seen":
+      return withWay(state, event.number, (way) => seen(way, event));
+    case "broken":
+      return withWay(state, event.number, (way) => (isUnderWay(way) ? broken(way, event.error, event.now) : undefined));
+    case "measured":
+      return withWay(state, event.number, (way) => measured(way, event, state.check_command !== ""));
+    case "checked":
+      return withWay(state, event.number, (way) => checked(way, event));
+    case "stop":
+      return stop(state, event.now);
+    case "keep":
+      return keep(state, event);
+    case "keep_failed":
+      return state.status === "keeping" && state.keep?.restored === false
+        ? change({ ...state, status: "ready", keep: null, error: event.error })
+        : STALE;
+    case "restored":
+      return state.status === "keeping" && state.keep?.restored === false
+        ? change({ ...state, keep: { ...state.keep, restored: true }, error: "" })
+        : STALE;
+    case "discard":
+      if (isEnding(state) || state.status === "keeping") return refuse(conflict(BEING_ENDED));
+      return change({
+        ...state,
+        status: "discarding",
+        error: "",
+        ways: state.ways.map((way) => halted(way, event.now)),
+      });
+    case "gone":
+      if (!isEnding(state)) return STALE;
+      return withWay(state, event.number, (way) =>
+        way.gone ? undefined : { ...way, gone: true, interrupts: false, error: event.error ?? way.error },
+      );
+  }
+};
+
+/** Those of people. */
+const REQUESTS = { stop: true, keep: true, discard: true } as const;
+const BEING_ENDED = "One of the ways is being kept, or all of them are being deleted.";
+
+const change = (state: TrialState): TrialDecision => ({ kind: "change", state: settled(state) });
+
+/** The same with the status that follows from its ways. */
+const settled = (state: TrialState): TrialState => {
+  const { status, ways } = state;
+  if (isEnding(state)) {
+    if (!ways.every(({ gone }) => gone)) return state;
+    return { ...state, status: status === "keeping" ? "kept" : "discarded" };
+  }
+  if (status !== "running" && status !== "ready") return state;
+  return { ...state, status: ways.some(isUnderWay) ? "running" : "ready" };
+};
+
+const withWay = (
+  state: TrialState,
+  number: number,
+  decide: (way: StoredWay) => StoredWay | undefined,
+): TrialDecision => {
+  const way = state.ways.find((one) => one.number === number);
+  const next = way && decide(way);
+  if (!next) return STALE;
+  return change({ ...state, ways: state.ways.map((one) => (one === way ? next : one)) });
+};
+
+const delivered = (way: StoredWay, { message_id, now }: Extract<TrialEvent, { type: "delivered" }>) => {
+  if (way.message_id !== null || way.gone) return undefined;
+  const begun = { ...way, message_id, started_at: now, turn: 1 };
+  // Somebody wanted it to stop while the chat got its prompt.
+  return way.status === "waiting" ? { ...begun, status: "working" as const } : { ...begun, interrupts: true };
+};
+
+const seen = (way: StoredWay, { chat, failed, now }: Extract<TrialEvent, { type: "seen" }>): StoredWay | undefined => {
+  if (way.message_id === null || way.gone) return undefined;
+  if (way.interrupts) return chat === "rests" ? { ...way, interrupts: false } : undefined;
+  if (chat !== "rests") {
+    const status = chat === "works" ? "working" : "needs_you";
+    if (way.status === status) return undefined;
+    if (way.status === "working" || way.status === "needs_you") return { ...way, status };
+    // Its owner continues in its chat: earlier results are outdated.
+    return { ...way, status, turn: way.turn + 1, measured: false, check: null, error: "", ended_at: null };
+  }
+  if (way.status !== "working" && way.status !== "needs_you") return undefined;
+  if (failed !== undefined) return broken(way, failed, now);
+  return { ...way, status: "checking", ended_at: now };
+};
+
+const broken = (way: StoredWay, error: string, now: number): StoredWay => ({
+  ...way,
+  status: "error",
+  error,
+  ended_at: way.started_at === null ? null : (way.ended_at ?? now),
+});
+
+const measured = (
+  way: StoredWay,
+  { turn, changes, changes_error }: Extract<TrialEvent, { type: "measured" }>,
+  isChecked: boolean,
+): StoredWay | undefined => {
+  if (way.turn !== turn || way.measured || way.gone) return undefined;
+  const known = { ...way, measured: true, changes, changes_error };
+  return way.status === "checking" && !isChecked ? { ...known, status: "finished" } : known;
+};
+
+const checked = (
+  way: StoredWay,
+  { turn, check, error }: Extract<TrialEvent, { type: "checked" }>,
+): StoredWay | undefined => {
+  if (way.turn !== turn || way.status !== "checking" || !way.measured) return undefined;
+  if (check === null) return { ...way, status: "error", error };
+  return { ...way, check, status: check.exit_code === 0 && !check.timed_out ? "passed" : "failed" };
+};
+
+/** Ends what the way does, if it does anything. */
+const halted = (way: StoredWay, now: number): StoredWay =>
+  isUnderWay(way)
+    ? {
+        ...way,
+        status: "stopped",
+        interrupts: way.status === "working" || way.status === "needs_you",
+        ended_at: way.started_at === null ? null : (way.ended_at ?? now),
+      }
+    : way;
+
+const stop = (state: TrialState, now: number): TrialDecision => {
+  if (state.status === "keeping" || isEnding(state)) return refuse(conflict(BEING_ENDED));
+  if (!state.ways.some(isUnderWay)) return refuse(conflict("None of the ways is working."));
+  return change({ ...state, ways: state.ways.map((way) => halted(way, now)) });
+};
+
+const keep = (
+  state: TrialState,
+  { number, snapshot_id, safety_id, now }: Extract<TrialEvent, { type: "keep" }>,
+): TrialDecision => {
+  if (state.status === "keeping" || isEnding(state)) return refuse(conflict(BEING_ENDED));
+  const way = state.ways.find((one) => one.number === number);
+  if (!way) return refuse(invalidField("way", `must be 1 to ${state.ways.length}`));
+  if (isUnderWay(way) || way.interrupts) {
+    return refuse(conflict(`Way ${number} has not ended yet. Wait until it has, or stop it first.`));
+  }
+  if (way.message_id === null) {
+    return refuse(conflict(`Way ${number} has not begun, so there is nothing to keep.`));
+  }
+  const others = state.ways.map((one) => (one === way ? one : halted(one, now)));
+  const kept = { number, snapshot_id, safety_id, restored: false };
+  return change({ ...state, status: "keeping", error: "", ways: others, keep: kept });
+};

@@ -1,0 +1,136 @@
+// Trials: their rows, and what their ways have changed. Written by the keeper of trials (actors/trials/keeper.ts), but for the first row, which goes
+// with the fork.
+import { and, desc, eq, max, notInArray, sql } from "drizzle-orm";
+import { MAX_OPEN_WAYS } from "#schema/chats/trial.ts";
+import { build, findBy, given, insertInto, query, type Statement, statement } from "../engine/sql.ts";
+import { isAmongParts, ofParts } from "../parts.ts";
+import { messages } from "../schema/chats.ts";
+import { trial_diffs, trials } from "../schema/trials.ts";
+import { workspaces } from "../schema/workspaces.ts";
+
+export type TrialRow = typeof trials.$inferSelect;
+export type { StoredKeep, StoredWay } from "../schema/trials.ts";
+
+const withPart = () =>
+  build
+    .select({ trial: trials, part: workspaces.part })
+    .from(trials)
+    .innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
+
+/** With the part that writes it: {id}. */
+export const findTrial = query(withPart().where(given(trials.id)));
+
+/** All of a chat, the newest first: {chat_id, limit}. */
+export const listTrials = query(
+  build
+    .select()
+    .from(trials)
+    .where(given(trials.chat_id))
+    .orderBy(desc(trials.created_at), desc(trials.id))
+    .limit(sql.placeholder("limit")),
+);
+
+const isOpen = notInArray(trials.status, ["kept", "discarded"]);
+
+/** Those of a chat of which no way is kept or discarded yet: {chat_id}. */
+export const listOpenTrialsOfChat = query(
+  build
+    .select({ id: trials.id })
+    .from(trials)
+    .where(and(given(trials.chat_id), isOpen)),
+);
+
+const open = () =>
+  build.select({ id: trials.id }).from(trials).innerJoin(workspaces, eq(workspaces.id, trials.workspace_id));
+
+/** All open trials: taken up again at start. */
+export const listOpenTrials = ofParts(
+  query(open().where(isOpen)),
+  query(open().where(and(isOpen, isAmongParts(workspaces.part)))),
+);
+
+export const insertTrial = insertInto(trials);
+
+const save = statement<
+  Pick<TrialRow, "id" | "status" | "error" | "ways" | "keep" | "open_ways" | "updated_at"> & { known: number }
+>(
+  build
+    .update(trials)
+    .set({
+      status: sql.placeholder("status"),
+      error: sql.placeholder("error"),
+      ways: sql.placeholder("ways"),
+      keep: sql.placeholder("keep"),
+      open_ways: sql.placeholder("open_ways"),
+      updated_at: sql.placeholder("updated_at"),
+      revision: sql`${trials.revision} + 1`,
+    } as never)
+    .where(and(given(trials.id), eq(trials.revision, sql.placeholder("known")))),
+  { expect: 1 },
+);
+
+/** The next state of a trial; refused as stale when someone has changed it since it was read. */
+export const saveTrial = ({
+  id,
+  status,
+  error,
+  ways,
+  keep,
+  open_ways,
+  updated_at,
+  revision: known,
+}: TrialRow): Statement => save({ id, status, error, ways, keep, open_ways, updated_at, known });
+
+/** Changes nothing; refuses the batch as stale when the owner has more open ways than a person may have: {id, owner_id}. */
+export const guardOpenWays = statement<{ id: string; owner_id: string }>(
+  build
+    .update(trials)
+    .set({ revision: sql`${trials.revision}` })
+    .where(
+      and(
+        given(trials.id),
+        sql`(select coalesce(sum(t.open_ways), 0) from trials t where t.owner_id = ${sql.placeholder("owner_id")}) <= ${sql.raw(String(MAX_OPEN_WAYS))}`,
+      ),
+    ),
+  { expect: 1, alone: "personal" },
+);
+
+/** The newest message of a chat, visible or not: {chat}. */
+export const findLastMessage = query(
+  build
+    .select({ id: max(messages.id) })
+    .from(messages)
+    .where(given(messages.chat)),
+);
+
+/** How many ways of a person are open: {owner_id}. */
+export const countOpenWays = query(
+  build
+    .select({ count: sql<number>`coalesce(sum(${trials.open_ways}), 0)` })
+    .from(trials)
+    .where(given(trials.owner_id)),
+);
+
+export const putTrialDiff = statement<typeof trial_diffs.$inferInsert>(
+  build
+    .insert(trial_diffs)
+    .values({
+      trial_id: sql.placeholder("trial_id"),
+      number: sql.placeholder("number"),
+      folders: sql.placeholder("folders"),
+    })
+    .onConflictDoUpdate({
+      target: [trial_diffs.trial_id, trial_diffs.number],
+      set: { folders: sql`excluded.folders` },
+    }),
+);
+
+/** {trial_id, number}. */
+export const findTrialDiff = findBy(trial_diffs, trial_diffs.trial_id, trial_diffs.number);
+
+/** What is kept of the trials of a chat that is deleted; open ones go when their forks are deleted. */
+export const forgetTrials = (chat_id: string): Statement[] =>
+  [
+    "delete from trial_diffs where trial_id in (select id from trials where chat_id = ?1 and status in ('kept', 'discarded'))",
+    "delete from trials where chat_id = ?1 and status in ('kept', 'discarded')",
+  ].map((text) => ({ touches: [], sql: text, rows: [[chat_id]] }));

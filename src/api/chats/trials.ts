@@ -1,0 +1,144 @@
+// Trials of a chat: one prompt tried in several ways, each in a fork of the chat's workspace, of which one is kept or none.
+import { t } from "elysia";
+import { ownChat } from "#domain/chats/find.ts";
+import { discardTrial, keepWay, stopTrial } from "#domain/trials/change.ts";
+import { createTrial } from "#domain/trials/create.ts";
+import { readTrialDiff, readTrials, trialAt } from "#domain/trials/find.ts";
+import { presentTrial } from "#domain/trials/present.ts";
+import { CreateTrial, KeepWay, Trial, TrialDiff, Trials } from "#schema/chats/trial.ts";
+import { LimitReached } from "#schema/chats/usage-limit.ts";
+import type { ApiContext } from "../context.ts";
+import { callers } from "../http/caller.ts";
+import { operation } from "../http/operation.ts";
+import { fails } from "../http/responses.ts";
+import { routes } from "../http/routes.ts";
+import { CHAT_BODY_LIMIT, chatPath, parseNumber, tags } from "./paths.ts";
+
+const user = true;
+const params = t.Object({ ...chatPath.properties, trial: t.String({ format: "uuid", description: "Trial id." }) });
+
+export const chatTrials = (ctx: ApiContext) =>
+  routes()
+    .use(callers)
+    .get("/:chat/trials", ({ caller, params }) => readTrials(ctx, params.chat, caller), {
+      user,
+      params: chatPath,
+      response: { 200: Trials, ...fails(400, 401, 404) },
+      detail: operation({
+        tags,
+        operationId: "listTrials",
+        summary: "List the trials of a chat",
+        description:
+          "Empty for everyone but its owner. `GET /api/v2/chats/watch` sends `trial_change` when one of them has changed.",
+        scope: "chat:read",
+        placement: "chat",
+      }),
+    })
+    .post(
+      "/:chat/trials",
+      async ({ caller, params, body, status }) =>
+        status(201, await createTrial(ctx, await ownChat(ctx, params.chat, caller), body, caller)),
+      {
+        user,
+        params: chatPath,
+        body: CreateTrial,
+        response: { 201: Trial, ...fails(400, 401, 403, 404, 406, 410, 413, 503), 409: LimitReached },
+        detail: operation({
+          tags,
+          operationId: "createTrial",
+          summary: "Try several ways",
+          description:
+            "Forks the chat's workspace as often as there are ways, with a copy of the chat in each, and sends each copy its prompt. When its turn has ended, the check command runs in the fork. Keep one of the ways afterwards, or discard all.",
+          limit: CHAT_BODY_LIMIT,
+          example: { count: 3, prompt: "Fix the failing test.", check_command: "npm test" },
+          scope: ["chat:update", "workspace:update", "workspace:create", "template:use"],
+          placement: "chat_workspace",
+        }),
+      },
+    )
+    .get("/:chat/trials/:trial", async ({ caller, params }) => presentTrial(ctx, await trialAt(ctx, params, caller)), {
+      user,
+      params,
+      response: { 200: Trial, ...fails(400, 401, 403, 404) },
+      detail: operation({
+        tags,
+        operationId: "getTrial",
+        summary: "Get a trial",
+        scope: "chat:read",
+        placement: "chat",
+      }),
+    })
+    .get(
+      "/:chat/trials/:trial/ways/:way/diff",
+      async ({ caller, params }) =>
+        readTrialDiff(ctx, await trialAt(ctx, params, caller), parseNumber("way", params.way)),
+      {
+        user,
+        params: t.Object({ ...params.properties, way: t.String({ description: "The number of the way." }) }),
+        response: { 200: TrialDiff, ...fails(400, 401, 403, 404) },
+        detail: operation({
+          tags,
+          operationId: "getTrialDiff",
+          summary: "Get what a way has changed",
+          description: "Against the files as they were when its chat got the prompt; 404 until that was looked at.",
+          scope: "chat:read",
+          placement: "chat",
+        }),
+      },
+    )
+    .post(
+      "/:chat/trials/:trial/stop",
+      async ({ caller, params }) => stopTrial(ctx, await trialAt(ctx, params, caller)),
+      {
+        user,
+        params,
+        response: { 200: Trial, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "stopTrial",
+          summary: "Stop all ways of a trial",
+          description:
+            "Interrupts their turns and ends their checks. The forks stay until a way is kept or all are discarded.",
+          scope: "chat:update",
+          placement: "trial",
+        }),
+      },
+    )
+    .post(
+      "/:chat/trials/:trial/keep",
+      async ({ caller, params, body }) => keepWay(ctx, await trialAt(ctx, params, caller), body.way, caller),
+      {
+        user,
+        params,
+        body: KeepWay,
+        response: { 200: Trial, ...fails(400, 401, 403, 404, 409, 410, 413) },
+        detail: operation({
+          tags,
+          operationId: "keepTrialWay",
+          summary: "Keep one way of a trial",
+          description:
+            "The files of the chat's workspace are replaced with those of the way, after a snapshot of them; a running workspace is restarted for it. The chat of the way continues in that workspace. All forks go to the trash, and the chats of the other ways to the archive.",
+          example: { way: 2 },
+          scope: ["chat:update", "workspace:update", "workspace:delete"],
+          placement: "trial",
+        }),
+      },
+    )
+    .post(
+      "/:chat/trials/:trial/discard",
+      async ({ caller, params }) => discardTrial(ctx, await trialAt(ctx, params, caller)),
+      {
+        user,
+        params,
+        response: { 200: Trial, ...fails(400, 401, 403, 404, 409) },
+        detail: operation({
+          tags,
+          operationId: "discardTrial",
+          summary: "Keep no way of a trial",
+          description:
+            "All forks go to the trash, and the chats of the ways to the archive. The workspace is unchanged.",
+          scope: ["chat:update", "workspace:delete"],
+          placement: "trial",
+        }),
+      },
+    );

@@ -1,0 +1,26 @@
+// What the audit log has of a trial: that ways of a chat were tried, stopped, kept or discarded; never what was asked. The forks, snapshots, builds and
+// chats that this makes and deletes have entries of their own.
+import type { Statement } from "#db/engine/sql.ts";
+import { audited } from "#db/reports/audit/audit.ts";
+import type { TrialRow } from "#db/trials/trials.ts";
+
+type Operation = "try_ways" | "stop_ways" | "keep_way" | "discard_ways";
+
+export const auditTrial = (
+  { id, chat_id, organization_id, workspace_id, ways }: TrialRow,
+  operation: Operation,
+  now: number,
+  way?: number,
+): Statement =>
+  audited({
+    now,
+    action: "write",
+    resource_type: "chat",
+    resource_id: chat_id,
+    target: chat_id.slice(0, 8),
+    organization_id,
+    workspace_id,
+    before: {},
+    after: {},
+    additional: { operation, trial_id: id, ways: ways.length, ...(way === undefined ? {} : { way }) },
+  });

@@ -1,0 +1,55 @@
+// What the owner of a trial decides: to stop its ways, to keep one, or to keep none.
+
+import { countKept } from "#actors/workspace/snapshot-rows.ts";
+import { conflict, forbidden } from "#base/errors.ts";
+import { uuid } from "#base/ids.ts";
+import { findTrial, type TrialRow } from "#db/trials/trials.ts";
+import { listSnapshots } from "#db/workspaces/snapshots.ts";
+import type { Trial } from "#schema/chats/trial.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { MAX_SNAPSHOTS } from "#schema/workspaces/snapshot.ts";
+import { mayUseWorkspace } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { changeableAt } from "../workspaces/find.ts";
+import { auditTrial } from "./audit.ts";
+import { presentTrial } from "./present.ts";
+
+/** Ends what the ways do; their forks stay until one is kept or all are discarded. 409 when none is working. */
+export const stopTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> => {
+  const now = ctx.clock.now();
+  await ctx.trials.tell(trial.id, { type: "stop", now }, [auditTrial(trial, "stop_ways", now)]);
+  return readAgain(ctx, trial);
+};
+
+/**
+ * Begins to keep a way: the first workspace gets its files, its chat continues there, and all forks are deleted. 400 for a number that no way has, 403
+ * and 404 for who may not change the first workspace, 409 for a way that is not over.
+ */
+export const keepWay = async (
+  ctx: DomainContext,
+  trial: TrialRow,
+  number: number,
+  caller: UserCaller,
+): Promise<Trial> => {
+  const workspace = await changeableAt(ctx, trial.workspace_id, caller);
+  if (!mayUseWorkspace(caller, workspace)) throw forbidden("You may not work in this workspace.");
+  if (countKept(await ctx.store.all(listSnapshots({ workspace_id: workspace.id }))) >= MAX_SNAPSHOTS) {
+    throw conflict(
+      `${workspace.name} has ${MAX_SNAPSHOTS} snapshots, and needs one more to keep a way. Delete one of them first.`,
+    );
+  }
+  const now = ctx.clock.now();
+  const event = { type: "keep", number, snapshot_id: uuid(), safety_id: uuid(), now } as const;
+  await ctx.trials.tell(trial.id, event, [auditTrial(trial, "keep_way", now, number)]);
+  return readAgain(ctx, trial);
+};
+
+/** Begins to delete all forks and to archive their chats. 409 while a way is being kept. */
+export const discardTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> => {
+  const now = ctx.clock.now();
+  await ctx.trials.tell(trial.id, { type: "discard", now }, [auditTrial(trial, "discard_ways", now)]);
+  return readAgain(ctx, trial);
+};
+
+const readAgain = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> =>
+  presentTrial(ctx, (await ctx.store.get(findTrial({ id: trial.id })))?.trial ?? trial);

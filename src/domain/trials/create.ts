@@ -1,0 +1,186 @@
+// Making a trial: everything is checked here; then its row and the fork that its ways begin with are written as one batch (rules TY-1, TY-2).
+import { LOOK, TRIAL } from "#actors/trials/keeper.ts";
+import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
+import { failpoint } from "#base/failpoint.ts";
+import { uuid } from "#base/ids.ts";
+import { type ChatPlace, type ChatRow, findChat } from "#db/chats/chats.ts";
+import { CommitError } from "#db/engine/store.ts";
+import { setTimer } from "#db/engine/timers.ts";
+import {
+  countOpenWays,
+  findLastMessage,
+  guardOpenWays,
+  insertTrial,
+  listOpenTrialsOfChat,
+  type StoredWay,
+  type TrialRow,
+} from "#db/trials/trials.ts";
+import type { ForkRow } from "#db/workspaces/forks.ts";
+import {
+  CHECK_SECONDS,
+  type CreateTrial,
+  type CreateTrialWay,
+  MAX_OPEN_WAYS,
+  type Trial,
+} from "#schema/chats/trial.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { checkCodingAgent } from "../ai/coding-agents.ts";
+import { chooseModel } from "../chats/create.ts";
+import { checkUsageLimit } from "../chats/usage-limits.ts";
+import type { DomainContext } from "../context.ts";
+import { changeableAt } from "../workspaces/find.ts";
+import { beginFork } from "../workspaces/forks.ts";
+import { findKeeper } from "../workspaces/snapshots.ts";
+import { auditTrial } from "./audit.ts";
+import { presentTrial } from "./present.ts";
+
+const WAYS = 3;
+const MAX_TITLE = 200;
+
+/** The request for a way, before it has a workspace and a chat. */
+type Asked = Pick<StoredWay, "prompt" | "model_config_id" | "coding_agent">;
+
+/**
+ * The new trial: its forks are being created. 400 for values that do not fit, 403 and 404 as for a fork of the chat's workspace, 409 while the chat
+ * works or has open ways, beyond the limit, and where the workspace cannot be forked.
+ */
+export const createTrial = async (
+  ctx: DomainContext,
+  place: ChatPlace,
+  body: CreateTrial,
+  caller: UserCaller,
+): Promise<Trial> => {
+  const { store, clock } = ctx;
+  if (place.parent_chat_id !== null) throw new AppError("invalid", "Ways can only be tried from a root chat.");
+  const chat = await store.get(findChat({ id: place.id }));
+  if (!chat) throw notFound();
+  if (chat.workspace_id === null) {
+    throw conflict("This chat has no workspace to fork. Ask it to create one first, or choose one for it.");
+  }
+  const workspace = await changeableAt(ctx, chat.workspace_id, caller);
+  const { unsupported } = await findKeeper(ctx, workspace);
+  if (unsupported !== "") throw conflict(`Ways cannot be tried in this workspace. ${unsupported}`);
+  const asked = await planWays(ctx, chat, body);
+  await checkUsageLimit(ctx, caller.user_id);
+  if (chat.status !== "waiting" && chat.status !== "error") {
+    throw conflict("The chat is working. Wait until its turn has ended, or interrupt it.");
+  }
+  if ((await store.all(listOpenTrialsOfChat({ chat_id: chat.id }))).length > 0) {
+    throw conflict("Ways of this chat are open already. Keep one of them, or none, first.");
+  }
+  const open = Number((await store.get(countOpenWays({ owner_id: caller.user_id })))?.count ?? 0);
+  if (open + asked.length > MAX_OPEN_WAYS) throw tooMany(open);
+  const up_to = (await store.get(findLastMessage({ chat: chat.key })))?.id ?? 0;
+  const id = uuid();
+  const chat_ids = asked.map(() => uuid());
+  let row: TrialRow | undefined;
+  await beginFork(ctx, workspace, { count: asked.length, start: true }, caller, {
+    ending: (number) => `-way-${number}`,
+    chats: (at) => [
+      {
+        from_chat_id: chat.id,
+        up_to,
+        chat_id: chat_ids[at] ?? "",
+        title: makeTitle(chat, at + 1),
+        coding_agent: asked[at]?.coding_agent ?? null,
+      },
+    ],
+    rows: (fork) => {
+      row = makeRow({ id, chat, body, fork, asked, now: clock.now() });
+      const guard = guardOpenWays({ id, owner_id: caller.user_id });
+      return [
+        insertTrial(row),
+        guard,
+        setTimer(TRIAL, id, LOOK, row.created_at),
+        auditTrial(row, "try_ways", row.created_at),
+      ];
+    },
+  }).catch((error) => {
+    throw error instanceof CommitError && error.reason === "stale" ? tooMany(open) : error;
+  });
+  if (!row) throw new Error("a trial was made without its row");
+  failpoint("trial_asked");
+  ctx.topics.publish("owner_chats", caller.user_id, { kind: "trial_change", chat_id: chat.id });
+  ctx.trials.wait(id);
+  return presentTrial(ctx, row);
+};
+
+const tooMany = (open: number): AppError =>
+  conflict(
+    `At most ${MAX_OPEN_WAYS} ways of yours can be open at a time, and ${open} are. Keep or discard those of other chats first.`,
+  );
+
+/** The ways as they are asked for, each with its prompt, model and coding agent. 400. */
+const planWays = async (
+  ctx: DomainContext,
+  chat: ChatRow,
+  { prompt = "", count, ways }: CreateTrial,
+): Promise<readonly Asked[]> => {
+  if (ways && count !== undefined && count !== ways.length) throw invalidField("count", "must be the number of ways");
+  const asked: readonly CreateTrialWay[] = ways ?? Array.from({ length: count ?? WAYS }, () => ({}));
+  const planned: Asked[] = [];
+  for (const [at, way] of asked.entries()) {
+    const own = (way.prompt ?? prompt).trim();
+    if (own === "") throw invalidField(ways ? `ways.${at}.prompt` : "prompt", "must not be empty");
+    const given = way.coding_agent === undefined ? chat.coding_agent : way.coding_agent;
+    const coding_agent = await checkCodingAgent(ctx, given ?? undefined, chat.workspace_id);
+    const isModelsTurn = coding_agent === null && chat.coding_agent !== null;
+    const chosen = way.model_config_id !== undefined || isModelsTurn;
+    planned.push({
+      prompt: own,
+      coding_agent,
+      model_config_id: chosen ? chooseModel(ctx, way.model_config_id) : null,
+    });
+  }
+  return planned;
+};
+
+const makeTitle = ({ title }: ChatRow, number: number): string => {
+  const end = ` (way ${number})`;
+  return `${[...title].slice(0, MAX_TITLE - end.length).join("")}${end}`;
+};
+
+type New = {
+  readonly id: string;
+  readonly chat: ChatRow;
+  readonly body: CreateTrial;
+  readonly fork: ForkRow;
+  readonly asked: readonly Asked[];
+  readonly now: number;
+};
+
+const makeRow = ({ id, chat, body, fork, asked, now }: New): TrialRow => ({
+  id,
+  chat_id: chat.id,
+  workspace_id: fork.workspace_id,
+  organization_id: fork.organization_id,
+  owner_id: fork.owner_id,
+  fork_id: fork.id,
+  status: "running",
+  error: "",
+  check_command: body.check_command?.trim() ?? "",
+  check_timeout_seconds: body.check_timeout_seconds ?? CHECK_SECONDS,
+  ways: asked.map((way, at) => ({
+    ...way,
+    number: at + 1,
+    workspace_id: fork.copies[at]?.workspace_id ?? "",
+    chat_id: fork.copies[at]?.chats[0]?.chat_id ?? "",
+    status: "waiting",
+    error: "",
+    message_id: null,
+    turn: 0,
+    interrupts: false,
+    measured: false,
+    changes: null,
+    changes_error: "",
+    check: null,
+    started_at: null,
+    ended_at: null,
+    gone: false,
+  })),
+  keep: null,
+  open_ways: asked.length,
+  revision: 0,
+  created_at: now,
+  updated_at: now,
+});

@@ -1,0 +1,141 @@
+// Looks at a way whose turn has ended: what its files have become since the prompt, and what the check command says of them.
+import { WorkspaceAgent } from "#actors/chat/turn/tool-agent.ts";
+import type { Checked, Measured } from "#actors/trials/state.ts";
+import { uuidFor } from "#base/ids.ts";
+import { pause } from "#base/retry.ts";
+import type { StoredWay, TrialRow } from "#db/trials/trials.ts";
+import type { CheckpointChanges } from "#schema/agents/checkpoint.ts";
+import { CHECK_OUTPUT_BYTES, type TrialCheck, type TrialDiff } from "#schema/chats/trial.ts";
+import { SecretMask } from "#src/tools/mask.ts";
+import { endProcess, followProcess, startProcess, UNATTENDED } from "#src/tools/processes/processes.ts";
+import { INTERRUPTED, type ToolAgent, ToolError, WorkspaceAway } from "#src/tools/tool.ts";
+import { ChatToolServices } from "../chats/tool-services.ts";
+import type { DomainContext } from "../context.ts";
+
+/** A large repository takes its time. */
+const CHANGES_MS = 120_000;
+/** The daemon ends a check on its own; one that does not is not waited for longer. */
+const SPARE_MS = 30_000;
+/** Characters of all diffs of a way. */
+const MAX_DIFF = 4 * 1024 * 1024;
+const TOO_LARGE = "(the changes of all folders are larger than 4 MiB; those of this one are not shown)\n";
+
+type Found = Measured & { readonly folders: TrialDiff["folders"] };
+
+/** Compares the files with those at the prompt; in words why that cannot be done. */
+export const measureWay = async (
+  ctx: DomainContext,
+  trial: TrialRow,
+  way: StoredWay,
+  signal: AbortSignal,
+): Promise<Found> => {
+  const { agent, mask } = await reach(ctx, trial, way);
+  return whenReached(ctx, signal, () => lookAtChanges(agent, way, { mask, signal })).catch((error) => {
+    if (signal.aborted || !(error instanceof ToolError)) throw error;
+    return { changes: null, changes_error: error.message, folders: [] };
+  });
+};
+
+/** Runs the check command; in words why that cannot be done. */
+export const checkWay = async (
+  ctx: DomainContext,
+  trial: TrialRow,
+  way: StoredWay,
+  signal: AbortSignal,
+): Promise<Checked> => {
+  const { agent, mask } = await reach(ctx, trial, way);
+  try {
+    const check = await whenReached(ctx, signal, () => runCheck(ctx, agent, trial, way, { mask, signal }));
+    return { check, error: "" };
+  } catch (error) {
+    if (signal.aborted || !(error instanceof ToolError)) throw error;
+    return { check: null, error: `The check could not run. ${error.message}` };
+  }
+};
+
+const reach = async (ctx: DomainContext, trial: TrialRow, { chat_id, workspace_id }: StoredWay) => {
+  const { store, clock, agentHttp } = ctx;
+  const { owner_id, organization_id } = trial;
+  const of = { chat_id, owner_id, organization_id, workspace_id, run_id: chat_id };
+  const toolServices = () => new ChatToolServices(ctx, of);
+  const agent = new WorkspaceAgent({ store, clock, agentHttp, toolServices }, of, true);
+  return { agent, mask: new SecretMask(await toolServices().knownSecrets()) };
+};
+
+/** A daemon that has lost its connection comes within that time, or not at all. */
+const REACH_MS = 120_000;
+const AGAIN_MS = 1_000;
+
+/** Acts again while the workspace cannot be reached though it should run, such as after a restart of the server. */
+const whenReached = async <T>({ clock }: DomainContext, signal: AbortSignal, act: () => Promise<T>): Promise<T> => {
+  const until = clock.monotonic() + REACH_MS;
+  for (;;) {
+    try {
+      return await act();
+    } catch (error) {
+      if (!(error instanceof WorkspaceAway) || clock.monotonic() > until) throw error;
+    }
+    await pause(clock, AGAIN_MS, signal);
+    signal.throwIfAborted();
+  }
+};
+
+type Look = { readonly mask: SecretMask; readonly signal: AbortSignal };
+
+const lookAtChanges = async (
+  agent: ToolAgent,
+  { chat_id, message_id }: StoredWay,
+  { mask, signal }: Look,
+): Promise<Found> => {
+  const json = { chat_id, message_id };
+  const path = "/checkpoints/changes";
+  const asked = { method: "POST", path, json, patient: true, answer_ms: CHANGES_MS, signal } as const;
+  const { folders, problems } = await agent.call<CheckpointChanges>(asked);
+  const sum = (name: "files" | "added" | "removed"): number => folders.reduce((total, one) => total + one[name], 0);
+  let room = MAX_DIFF;
+  const shown = folders.map(({ root, unified_diff }) => {
+    room -= unified_diff.length;
+    return { root, unified_diff: room < 0 ? TOO_LARGE : mask.text(unified_diff) };
+  });
+  const changes = { files: sum("files"), added: sum("added"), removed: sum("removed") };
+  return { changes, changes_error: problems.join("; "), folders: shown };
+};
+
+/** Runs it once for each turn: after a crash it is found again by its id. */
+const runCheck = async (
+  { clock }: DomainContext,
+  agent: ToolAgent,
+  trial: TrialRow,
+  { number, turn }: StoredWay,
+  { mask, signal }: Look,
+): Promise<TrialCheck> => {
+  const id = uuidFor(`check ${trial.id} ${number} ${turn}`);
+  const timeout_ms = trial.check_timeout_seconds * 1_000;
+  try {
+    await startProcess(agent, { id, command: trial.check_command, env: UNATTENDED, timeout_ms });
+    const of = { agent, clock, mask, write: () => {} };
+    const { process, output } = await followProcess(of, id, timeout_ms + SPARE_MS, signal);
+    const { exit_code, timed_out, running, started_at, ended_at } = process;
+    if (running) await endProcess({ agent, clock }, id);
+    const duration_ms = ended_at === null ? timeout_ms : Math.max(0, Date.parse(ended_at) - Date.parse(started_at));
+    return {
+      exit_code: running ? null : exit_code,
+      timed_out: timed_out || running,
+      output: takeEnd(output),
+      duration_ms,
+    };
+  } catch (error) {
+    if (signal.reason === INTERRUPTED) await endProcess({ agent, clock }, id);
+    throw error;
+  }
+};
+
+/** The last bytes, from the beginning of a character on. */
+const takeEnd = (text: string): string => {
+  const bytes = Buffer.from(text);
+  if (bytes.byteLength <= CHECK_OUTPUT_BYTES) return text;
+  return bytes
+    .subarray(bytes.byteLength - CHECK_OUTPUT_BYTES)
+    .toString("utf8")
+    .replace(/^\uFFFD+/, "");
+};

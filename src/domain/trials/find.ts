@@ -1,0 +1,39 @@
+// Finding the trial that a path names. What its ways have changed and printed is in its owner's workspaces, so trials are their owner's alone.
+import { forbidden, notFound } from "#base/errors.ts";
+import { findTrial, findTrialDiff, listTrials, type TrialRow } from "#db/trials/trials.ts";
+import type { Trial, TrialDiff, Trials } from "#schema/chats/trial.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { mayDriveChat } from "../access.ts";
+import { visibleChat } from "../chats/find.ts";
+import type { DomainContext } from "../context.ts";
+import { presentTrial } from "./present.ts";
+
+const MAX_LISTED = 20;
+
+/** The trial with this id, of this chat. 403, 404. */
+export const trialAt = async (
+  ctx: DomainContext,
+  { chat, trial }: { readonly chat: string; readonly trial: string },
+  caller: UserCaller,
+): Promise<TrialRow> => {
+  const place = await visibleChat(ctx, chat, caller);
+  if (!mayDriveChat(caller, place)) throw forbidden("Only the owner of a chat can do this.");
+  const found = (await ctx.store.get(findTrial({ id: trial.toLowerCase() })))?.trial;
+  if (found?.chat_id !== place.id) throw notFound();
+  return found;
+};
+
+/** The trials of a chat, the newest first; none for anyone who only reads along. 404. */
+export const readTrials = async (ctx: DomainContext, chat: string, caller: UserCaller): Promise<Trials> => {
+  const place = await visibleChat(ctx, chat, caller);
+  if (!mayDriveChat(caller, place)) return { trials: [] };
+  const rows = await ctx.store.all(listTrials({ chat_id: place.id, limit: MAX_LISTED }));
+  return { trials: await Promise.all(rows.map((row): Promise<Trial> => presentTrial(ctx, row))) };
+};
+
+/** What a way has changed, once that was looked at. 404 before. */
+export const readTrialDiff = async ({ store }: DomainContext, { id }: TrialRow, number: number): Promise<TrialDiff> => {
+  const found = await store.get(findTrialDiff({ trial_id: id, number }));
+  if (!found) throw notFound();
+  return { folders: [...found.folders] };
+};

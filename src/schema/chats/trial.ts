@@ -1,0 +1,150 @@
+// Wire shapes of trials: one prompt tried in several ways, each in a fork of the chat's workspace with a copy of the chat.
+import { type Static, Type as t } from "@sinclair/typebox";
+import { time, uuid } from "../fields.ts";
+import { named, namedObject } from "../named.ts";
+import { oneOf } from "../one-of.ts";
+import { strictObject } from "../strict.ts";
+
+/** Ways of one trial. */
+export const MIN_WAYS = 2;
+export const MAX_WAYS = 8;
+/** Ways of one person that are not kept or discarded yet. */
+export const MAX_OPEN_WAYS = 16;
+
+/** How long a check may take, in seconds. */
+export const CHECK_SECONDS = 600;
+export const MAX_CHECK_SECONDS = 3_600;
+/** Bytes of a check's output that are kept: the end of it. */
+export const CHECK_OUTPUT_BYTES = 8_192;
+
+export const WAY_STATUSES = [
+  ...(["waiting", "working", "needs_you", "checking"] as const),
+  ...(["passed", "failed", "finished", "stopped", "error"] as const),
+] as const;
+export type WayStatus = (typeof WAY_STATUSES)[number];
+
+export const TRIAL_STATUSES = ["running", "ready", "keeping", "discarding", "kept", "discarded"] as const;
+export type TrialStatus = (typeof TRIAL_STATUSES)[number];
+
+const TrialCheck = namedObject("TrialCheck", {
+  exit_code: t.Union([t.Integer(), t.Null()], { description: "null: it was ended before it exited." }),
+  timed_out: t.Boolean(),
+  output: t.String({ description: `The end of its output, at most ${CHECK_OUTPUT_BYTES} bytes.` }),
+  duration_ms: t.Integer({ minimum: 0 }),
+});
+export type TrialCheck = Static<typeof TrialCheck>;
+
+const TrialChanges = namedObject("TrialChanges", {
+  files: t.Integer({ minimum: 0, description: "Files that were changed, added or removed." }),
+  added: t.Integer({ minimum: 0, description: "Lines." }),
+  removed: t.Integer({ minimum: 0, description: "Lines." }),
+});
+export type TrialChanges = Static<typeof TrialChanges>;
+
+const TrialWay = namedObject("TrialWay", {
+  number: t.Integer({ minimum: 1, maximum: MAX_WAYS }),
+  status: named(
+    "TrialWayStatus",
+    oneOf(
+      WAY_STATUSES,
+      "`waiting`: its fork is being created. `needs_you`: its chat waits for an approval. `checking`: the check command runs. `passed`, `failed`: what the check said. `finished`: there is no check. `error`: it could not be done, as `error` says.",
+    ),
+  ),
+  error: t.String({ description: "Why it could not be done, or not be deleted; empty otherwise." }),
+  prompt: t.String(),
+  model_config_id: t.Optional(uuid("The model it was given; absent: that of the chat.")),
+  coding_agent: t.Optional(t.String({ description: "The coding agent that its chat is led with." })),
+  workspace_id: uuid("The fork, once it is there."),
+  workspace_name: t.String(),
+  chat_id: uuid("The copy of the chat, once it is there."),
+  changes: t.Optional(TrialChanges),
+  changes_error: t.String({ description: "Why its changes are not known; empty otherwise." }),
+  check: t.Optional(TrialCheck),
+  cost_micros: t.Integer({
+    description: "Millionths of a US dollar that its chat has cost; calls without a price count as 0.",
+  }),
+  started_at: t.Optional(time("When its chat got the prompt.")),
+  ended_at: t.Optional(time("When its last turn ended.")),
+  deleted: t.Boolean({ description: "Its workspace was deleted." }),
+});
+export type TrialWay = Static<typeof TrialWay>;
+
+export const Trial = namedObject("Trial", {
+  id: uuid(),
+  chat_id: uuid("The chat that the ways begin with."),
+  workspace_id: uuid("The workspace that the ways begin with."),
+  owner_id: uuid(),
+  status: named(
+    "TrialStatus",
+    oneOf(
+      TRIAL_STATUSES,
+      "`ready`: every way has ended, and one of them can be kept. `keeping`, `discarding`: the forks are being deleted.",
+    ),
+  ),
+  error: t.String({ description: "Why the last way that was to be kept was not; empty otherwise." }),
+  check_command: t.String({ description: "Empty if nothing is checked." }),
+  check_timeout_seconds: t.Integer(),
+  kept_way: t.Optional(t.Integer({ description: "The way that is being kept, or was." })),
+  ways: t.Array(TrialWay),
+  created_at: time(),
+  updated_at: time(),
+});
+export type Trial = Static<typeof Trial>;
+
+export const Trials = namedObject("Trials", { trials: t.Array(Trial, { description: "The newest first." }) });
+export type Trials = Static<typeof Trials>;
+
+const prompt = (description: string) => t.Optional(t.String({ maxLength: 100_000, description }));
+
+const CreateTrialWay = named(
+  "CreateTrialWay",
+  strictObject({
+    prompt: prompt("Default: the prompt of the trial."),
+    model_config_id: t.Optional(uuid("Default: the model of the chat.")),
+    coding_agent: t.Optional(
+      t.Union([t.String({ maxLength: 64 }), t.Null()], {
+        description: "Default: as the chat. null: a model instead of a coding agent.",
+      }),
+    ),
+  }),
+);
+export type CreateTrialWay = Static<typeof CreateTrialWay>;
+
+export const CreateTrial = named(
+  "CreateTrial",
+  strictObject({
+    prompt: prompt("What each way is asked, where it has no prompt of its own."),
+    count: t.Optional(t.Integer({ minimum: MIN_WAYS, maximum: MAX_WAYS, description: "How many ways; default 3." })),
+    ways: t.Optional(
+      t.Array(CreateTrialWay, {
+        minItems: MIN_WAYS,
+        maxItems: MAX_WAYS,
+        description: "The ways, where they differ from each other.",
+      }),
+    ),
+    check_command: t.Optional(
+      t.String({
+        maxLength: 10_000,
+        description:
+          "Runs by `sh -c` in the agent's folder of each fork when its turn has ended. Empty: nothing is checked.",
+      }),
+    ),
+    check_timeout_seconds: t.Optional(
+      t.Integer({ minimum: 1, maximum: MAX_CHECK_SECONDS, description: `Default ${CHECK_SECONDS}.` }),
+    ),
+  }),
+);
+export type CreateTrial = Static<typeof CreateTrial>;
+
+export const KeepWay = named(
+  "KeepWay",
+  strictObject({ way: t.Integer({ minimum: 1, maximum: MAX_WAYS, description: "Its number." }) }),
+);
+
+const TrialFolderDiff = namedObject("TrialFolderDiff", {
+  root: t.String({ description: "Absolute path of the folder or repository in the workspace." }),
+  unified_diff: t.String({ description: "Without files that are too large, which it says." }),
+});
+
+export const TrialDiff = namedObject("TrialDiff", { folders: t.Array(TrialFolderDiff) });
+export type TrialDiff = Static<typeof TrialDiff>;

@@ -1,0 +1,209 @@
+// Trials as pure functions: a few stories, and random events against what the rules promise of any order of them.
+import { expect, test } from "bun:test";
+import {
+  countOpen,
+  isEnding,
+  isOver,
+  isUnderWay,
+  type TrialEvent,
+  type TrialState,
+  transition,
+} from "#actors/trials/state.ts";
+import type { StoredWay } from "#db/trials/trials.ts";
+import type { TrialCheck } from "#schema/chats/trial.ts";
+import { randomFrom } from "#test/support/random.ts";
+
+const SEED = Number(Bun.env.SLIPWAY_TEST_SEED ?? Date.now() % 1_000_000);
+
+const way = (number: number): StoredWay => ({
+  number,
+  prompt: "try",
+  model_config_id: null,
+  coding_agent: null,
+  workspace_id: `w${number}`,
+  chat_id: `c${number}`,
+  status: "waiting",
+  error: "",
+  message_id: null,
+  turn: 0,
+  interrupts: false,
+  measured: false,
+  changes: null,
+  changes_error: "",
+  check: null,
+  started_at: null,
+  ended_at: null,
+  gone: false,
+});
+
+const begin = (count: number, check_command = "true"): TrialState => ({
+  status: "running",
+  error: "",
+  check_command,
+  ways: Array.from({ length: count }, (_, at) => way(at + 1)),
+  keep: null,
+});
+
+/** The state after these; throws where one is refused. */
+const after = (state: TrialState, ...events: readonly TrialEvent[]): TrialState =>
+  events.reduce((now, event) => {
+    const decision = transition(now, event);
+    if (decision.kind === "refused") throw decision.error;
+    return decision.kind === "change" ? decision.state : now;
+  }, state);
+
+const refusal = (state: TrialState, event: TrialEvent): string => {
+  const decision = transition(state, event);
+  return decision.kind === "refused" ? `${decision.error.kind}: ${decision.error.message}` : decision.kind;
+};
+
+const now = 1_000;
+const delivered = (number: number): TrialEvent => ({ type: "delivered", number, message_id: number * 10, now });
+const seen = (number: number, chat: "works" | "asks" | "rests", more: object = {}): TrialEvent => ({
+  type: "seen",
+  number,
+  chat,
+  now: now + 5,
+  ...more,
+});
+const check = (exit_code: number, timed_out = false) => ({ exit_code, timed_out, output: "", duration_ms: 1 });
+const measured = (number: number, turn = 1): TrialEvent => ({
+  type: "measured",
+  number,
+  turn,
+  changes: { files: 1, added: 2, removed: 3 },
+  changes_error: "",
+});
+const checked = (number: number, turn: number, check: TrialCheck | null): TrialEvent => ({
+  type: "checked",
+  number,
+  turn,
+  check,
+  error: check ? "" : "it could not run",
+});
+const keep = (number: number): TrialEvent => ({ type: "keep", number, snapshot_id: "s", safety_id: "b", now });
+const states = ({ ways }: TrialState): string => ways.map(({ status }) => status).join(" ");
+
+test("[TY-3] a way goes from its fork over its turn to what its check says, and is checked again when its chat continues", () => {
+  const working = after(begin(2), delivered(1), delivered(2), seen(1, "works"));
+  expect([states(working), working.status]).toEqual(["working working", "running"]);
+  const asking = after(working, seen(1, "asks"));
+  expect(states(asking)).toBe("needs_you working");
+  const checking = after(asking, seen(1, "works"), seen(1, "rests"), seen(2, "rests", { failed: "no model" }));
+  expect(states(checking)).toBe("checking error");
+  expect(checking.ways[1]?.error).toBe("no model");
+  const ready = after(checking, measured(1), checked(1, 1, check(1)));
+  expect([states(ready), ready.status]).toEqual(["failed error", "ready"]);
+  const again = after(ready, seen(1, "works"));
+  expect(again.ways[0]).toMatchObject({ status: "working", turn: 2, measured: false, check: null });
+  // What the first check still says counts for nothing.
+  expect(transition(after(again, seen(1, "rests")), checked(1, 1, check(0))).kind).toBe("stale");
+  const passed = after(again, seen(1, "rests"), measured(1, 2), checked(1, 2, check(0)));
+  expect([states(passed), passed.status]).toEqual(["passed error", "ready"]);
+  const ended = after(begin(2), delivered(1), seen(1, "rests"), measured(1));
+  expect(states(after(ended, checked(1, 1, check(0, true))))).toBe("failed waiting");
+  expect(states(after(ended, checked(1, 1, null)))).toBe("error waiting");
+  expect(states(after(begin(1, ""), delivered(1), seen(1, "rests"), measured(1)))).toBe("finished");
+});
+
+test("[TY-6] a stop ends what works, also a prompt that is just being given, and what is interrupted is not taken for work", () => {
+  const stopped = after(begin(3), delivered(1), delivered(2), seen(2, "rests"), { type: "stop", now });
+  expect([states(stopped), stopped.status]).toEqual(["stopped stopped stopped", "ready"]);
+  expect(stopped.ways.map(({ interrupts }) => interrupts)).toEqual([true, false, false]);
+  expect(transition(stopped, seen(1, "works")).kind).toBe("stale");
+  expect(after(stopped, seen(1, "rests")).ways[0]).toMatchObject({ status: "stopped", interrupts: false });
+  expect(after(stopped, delivered(3)).ways[2]).toMatchObject({ status: "stopped", interrupts: true, message_id: 30 });
+  expect(refusal(stopped, { type: "stop", now })).toBe("conflict: None of the ways is working.");
+});
+
+test("[TY-4] [TY-5] one way that has ended is kept, or none; a keep that fails leaves everything to decide again", () => {
+  const ready = after(begin(2), delivered(1), seen(1, "rests"), measured(1), checked(1, 1, check(0)));
+  expect(refusal(ready, keep(2))).toStartWith("conflict: Way 2 has not ended yet");
+  expect(refusal(ready, keep(3))).toStartWith("invalid");
+  const keeping = after(ready, keep(1));
+  expect([keeping.status, states(keeping), isEnding(keeping)]).toEqual(["keeping", "passed stopped", false]);
+  for (const event of [keep(1), { type: "discard", now }, { type: "stop", now }] as const) {
+    expect(refusal(keeping, event)).toStartWith("conflict: One of the ways is being kept");
+  }
+  expect(transition(keeping, { type: "gone", number: 2 }).kind).toBe("stale");
+  expect(after(keeping, { type: "keep_failed", error: "no space" })).toMatchObject({
+    status: "ready",
+    keep: null,
+    error: "no space",
+  });
+  const restored = after(keeping, { type: "restored" }, { type: "gone", number: 2 });
+  expect([restored.status, countOpen(restored)]).toEqual(["keeping", 1]);
+  expect(after(restored, { type: "gone", number: 1 }).status).toBe("kept");
+  const none = after(ready, { type: "discard", now }, { type: "gone", number: 1 }, { type: "gone", number: 2 });
+  expect(none.status).toBe("discarded");
+  expect(refusal(none, keep(1))).toBe("conflict: These ways have ended already.");
+  expect(refusal(after(begin(2), { type: "stop", now }), keep(1))).toStartWith("conflict: Way 1 has not begun");
+});
+
+test(`[TY-7] in whatever order news and requests come, a trial ends with each way kept or gone (seed ${SEED})`, () => {
+  const random = randomFrom(SEED);
+  const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)] as T;
+  const ends = new Set<string>();
+  for (let run = 0; run < 400; run++) {
+    const count = 2 + Math.floor(random() * 3);
+    let state = begin(count, pick(["", "true"]));
+    const given = new Set<number>();
+    for (let step = 0; step < 80 && !isOver(state); step++) {
+      const number = 1 + Math.floor(random() * count);
+      const turn = 1 + Math.floor(random() * 2);
+      const event = pick<() => TrialEvent>([
+        () => delivered(number),
+        () => seen(number, pick(["works", "asks", "rests"] as const), random() < 0.2 ? { failed: "it failed" } : {}),
+        () => ({ type: "broken", number, error: "it broke", now }),
+        () => measured(number, turn),
+        () => checked(number, turn, pick([check(0), check(1), null])),
+        () => (random() < 0.2 ? { type: "stop", now } : seen(number, "rests")),
+        () => (random() < 0.3 ? keep(number) : seen(number, "rests")),
+        () => ({ type: "keep_failed", error: "no" }),
+        () => ({ type: "restored" }),
+        () => (random() < 0.05 ? { type: "discard", now } : { type: "gone", number }),
+        () => ({ type: "gone", number }),
+      ])();
+      const decision = transition(state, event);
+      if (decision.kind !== "change") continue;
+      const next = decision.state;
+      checkStep(state, next, event);
+      if (event.type === "delivered") {
+        // The prompt is given once.
+        expect(given.has(number)).toBe(false);
+        given.add(number);
+      }
+      state = next;
+    }
+    // Somebody decides in the end, and what is deleted goes.
+    if (!isOver(state) && !isEnding(state)) {
+      const ended = state.status === "keeping" ? ({ type: "restored" } as const) : ({ type: "discard", now } as const);
+      state = after(state, ended);
+    }
+    state = after(state, ...state.ways.map(({ number }): TrialEvent => ({ type: "gone", number })));
+    expect(isOver(state)).toBe(true);
+    expect(countOpen(state)).toBe(0);
+    ends.add(state.status);
+  }
+  // It would prove nothing if nothing happened.
+  expect([...ends].sort()).toEqual(["discarded", "kept"]);
+});
+
+/** What holds whatever comes. */
+const checkStep = (before: TrialState, next: TrialState, event: TrialEvent): void => {
+  const works = next.ways.some(isUnderWay);
+  if (next.status === "running") expect(works).toBe(true);
+  if (next.status === "ready") expect(works).toBe(false);
+  expect(next.status === "keeping" || next.status === "kept").toBe(next.keep !== null);
+  for (const [at, way] of next.ways.entries()) {
+    const former = before.ways[at] as StoredWay;
+    // Nothing is deleted before somebody decides, and what is deleted stays so.
+    if (way.gone && !former.gone) expect(isEnding(before)).toBe(true);
+    if (former.gone) expect(way.gone).toBe(true);
+    expect(way.turn).toBeGreaterThanOrEqual(former.turn);
+    if (way.status === "passed" || way.status === "failed") expect(way.check).not.toBeNull();
+    if (way.interrupts) expect(isUnderWay(way)).toBe(false);
+    // A way is interrupted only where somebody has decided so.
+    if (way.interrupts && !former.interrupts) expect(["stop", "keep", "discard", "delivered"]).toContain(event.type);
+  }
+};

@@ -1,0 +1,251 @@
+// Several ways of one prompt, in forks of a real local workspace: what becomes of each, which is kept, and what is refused.
+import { expect } from "bun:test";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import type { WatchEvent } from "#schema/chats/chat-event.ts";
+import type { Trial, TrialDiff, Trials } from "#schema/chats/trial.ts";
+import type { Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Workspaces } from "#schema/workspaces/workspace.ts";
+import { Client } from "#src/client.ts";
+import { createChat, sendMessage } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
+import { seedUser } from "#test/support/seed.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace, ECHO, openWorld } from "#test/support/workspaces.ts";
+
+const LOCAL = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
+
+/** A server with a running workspace and a chat in it, in which `answer` is said. */
+const openTrialWorld = async (more: Record<string, unknown> = {}) => {
+  const models = new ScriptedModels();
+  const world = await openWorld({ models });
+  const { admin, server } = world;
+  const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id, "dev");
+  await awaitBuild(admin, id);
+  const home = (workspace: string): string => join(server.directory, "workspaces", workspace, "home");
+  const answerIn = (workspace: string): string => readFileSync(join(home(workspace), "answer"), "utf8");
+  writeFileSync(join(home(id), "answer"), "none\n");
+  const speaker = { owner: admin, organization_id };
+  const chat = await createChat(speaker, "hello", { workspace_id: id, ...more });
+  (await models.next()).say("good day").finish();
+  await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+  const path = `/api/v2/chats/${chat.id}/trials`;
+  const read = (trial: Trial): Promise<Trial> => admin.get<Trial>(`${path}/${trial.id}`);
+  return {
+    models,
+    admin,
+    server,
+    id,
+    speaker,
+    chat,
+    path,
+    home,
+    answerIn,
+    /** The trial once it is in this state. */
+    become: (trial: Trial, status: Trial["status"]): Promise<Trial> =>
+      until(async () => {
+        const found = await read(trial);
+        return found.status === status && found;
+      }),
+    wayStates: async (trial: Trial): Promise<string[]> => (await read(trial)).ways.map(({ status }) => status),
+    [Symbol.asyncDispose]: () => world[Symbol.asyncDispose](),
+  };
+};
+
+/** The model does what it is asked: "write WORD" is one call, after which it is done. */
+const write = (call: ScriptedCall): void => {
+  const content = `${call.prompt.replace("write ", "")}\n`;
+  call.callTool(`w-${call.prompt}`, "write_file", { path: "answer", content }).finish("tool_calls");
+};
+
+testInside(
+  "[TY-1][TY-3][TY-4][TY-9] ways work in forks of their own, are checked, and the one that is kept becomes the workspace, after a snapshot of it",
+  async () => {
+    await using world = await openTrialWorld();
+    const { admin, models, path, id, chat, answerIn } = world;
+    using news = await admin.socket("/api/v2/chats/watch");
+    const made = await admin.post<Trial>(path, {
+      ways: [{ prompt: "write one" }, { prompt: "write two" }],
+      check_command: "echo run >> runs; grep -q two answer && echo found || { echo missing; exit 3; }",
+    });
+    expect(made).toMatchObject({ status: "running", chat_id: chat.id, workspace_id: id, error: "" });
+    expect(made.ways.map((way) => `${way.number} ${way.status} ${way.workspace_name}`)).toEqual([
+      ...["1 waiting dev-way-1", "2 waiting dev-way-2"],
+    ]);
+    const calls = [await models.next(), await models.next()];
+    expect(calls.map(({ prompt }) => prompt).sort()).toEqual(["write one", "write two"]);
+    // Each has the history of the chat until then.
+    for (const call of calls) expect(JSON.stringify(call.request)).toContain("good day");
+    expect(await world.wayStates(made)).toEqual(["working", "working"]);
+    for (const call of calls) write(call);
+    for (const call of [await models.next(), await models.next()]) call.say("done").finish();
+    const ready = await world.become(made, "ready");
+    expect(ready.ways.map(({ status, check, changes }) => ({ status, check, changes }))).toMatchObject([
+      {
+        status: "failed",
+        check: { exit_code: 3, timed_out: false, output: "missing\n" },
+        changes: { files: 1, added: 1, removed: 1 },
+      },
+      { status: "passed", check: { exit_code: 0, output: "found\n" }, changes: { files: 1, added: 1, removed: 1 } },
+    ]);
+    const [first, second] = ready.ways;
+    expect([answerIn(first?.workspace_id ?? ""), answerIn(second?.workspace_id ?? ""), answerIn(id)]).toEqual([
+      ...["one\n", "two\n", "none\n"],
+    ]);
+    const { folders } = await admin.get<TrialDiff>(`${path}/${made.id}/ways/2/diff`);
+    expect(folders.map(({ unified_diff }) => unified_diff.split("\n").slice(-4))).toEqual([
+      ["@@ -1 +1 @@", "-none", "+two", ""],
+    ]);
+    expect((await admin.get<Trials>(path)).trials).toEqual([ready]);
+    const copy = await admin.get<Chat>(`/api/v2/chats/${second?.chat_id}`);
+    expect(copy).toMatchObject({ workspace_id: second?.workspace_id, title: `${chat.title} (way 2)` });
+
+    const keeping = await admin.post<Trial>(`${path}/${made.id}/keep`, { way: 2 });
+    expect(keeping).toMatchObject({ status: "keeping", kept_way: 2 });
+    const kept = await world.become(made, "kept");
+    expect(kept.ways.map(({ deleted, error }) => ({ deleted, error }))).toEqual([
+      { deleted: true, error: "" },
+      { deleted: true, error: "" },
+    ]);
+    expect(answerIn(id)).toBe("two\n");
+    // The check ran once, and what it left came along.
+    expect(readFileSync(join(world.home(id), "runs"), "utf8")).toBe("run\n");
+    expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map(({ name }) => name)).toEqual(["dev"]);
+    expect((await admin.get<{ workspaces: unknown[] }>("/api/v2/workspaces/trash")).workspaces).toHaveLength(2);
+    const { snapshots } = await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
+    expect(snapshots.map(({ name, reason, status }) => `${name}: ${reason} ${status}`)).toEqual([
+      "Before keeping way 2: manual ready",
+    ]);
+    expect(await admin.get<Chat>(`/api/v2/chats/${second?.chat_id}`)).toMatchObject({
+      workspace_id: id,
+      archived: false,
+    });
+    expect((await admin.get<Chat>(`/api/v2/chats/${first?.chat_id}`)).archived).toBe(true);
+    await until(async () => {
+      const { latest_build } = (await admin.get<Workspaces>("/api/v2/workspaces")).workspaces[0] ?? {};
+      const agents = latest_build?.resources.flatMap((resource) => resource.agents) ?? [];
+      return latest_build?.status === "running" && agents[0]?.lifecycle_state === "ready";
+    });
+    // The chat continues in the first workspace.
+    await sendMessage(world.speaker, second?.chat_id ?? "", "write three");
+    write(await models.next());
+    (await models.next()).say("done").finish();
+    await until(() => answerIn(id) === "three\n");
+    const { kind, chat: about } = await news.json<WatchEvent>();
+    expect([kind, about.id]).toEqual(["trial_change", chat.id]);
+  },
+  120_000,
+);
+
+testInside(
+  "[TY-2][TY-3][TY-5][TY-6] ways ask as the chat does, are checked again when they continue, stop together, and are all discarded; what does not fit is refused and changes nothing",
+  async () => {
+    await using world = await openTrialWorld({ permission_mode: "ask" });
+    const { admin, models, server, path, id, chat, speaker, answerIn } = world;
+    const refused = async (body: object, at = path, client = admin): Promise<string> => {
+      const answer = await client.fetch("POST", at, body);
+      const { message, validations = [] } = (await answer.json()) as {
+        message: string;
+        validations?: { field: string; detail: string }[];
+      };
+      return [answer.status, ...validations.map(({ field, detail }) => `${field} ${detail}`), message].join(": ");
+    };
+    const body = { prompt: "write it", count: 2 };
+    expect(await refused({ count: 2 })).toBe("400: prompt must not be empty: Validation failed.");
+    expect(await refused({ prompt: "a", ways: [{}, { prompt: " " }] })).toStartWith(
+      "400: ways.1.prompt must not be empty",
+    );
+    expect(await refused({ prompt: "a", ways: [{}, {}], count: 3 })).toStartWith(
+      "400: count must be the number of ways",
+    );
+    expect(await refused({ prompt: "a", count: 9 })).toStartWith("400: count");
+    expect(await refused({ prompt: "a", ways: [{}, { coding_agent: "none" }] })).toStartWith("400: coding_agent");
+    expect(await refused({ ...body, check_timeout_seconds: 0 })).toStartWith("400: check_timeout_seconds");
+    const nowhere = await createChat(speaker, "nowhere");
+    const call = await models.next();
+    expect(await refused(body, `/api/v2/chats/${nowhere.id}/trials`)).toBe(
+      "409: This chat has no workspace to fork. Ask it to create one first, or choose one for it.",
+    );
+    call.finish();
+    const echo = await createWorkspace(admin, (await makeTemplate(admin, JSON.stringify(ECHO))).id, "echo");
+    await awaitBuild(admin, echo.id);
+    const away = await createChat(speaker, "away", { workspace_id: echo.id });
+    const late = await models.next();
+    expect(await refused(body, `/api/v2/chats/${away.id}/trials`)).toStartWith(
+      "409: Ways cannot be tried in this workspace. Snapshots are not available for this template",
+    );
+    late.finish();
+    const stranger = new Client(
+      server.url,
+      (await seedUser(server, { organization_id: speaker.organization_id })).token,
+    );
+    expect(await refused(body, path, stranger)).toStartWith("404");
+    expect((await admin.get<Trials>(path)).trials).toEqual([]);
+    expect((await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`)).snapshots).toEqual([]);
+
+    const trial = await admin.post<Trial>(path, { ...body, check_command: "cat answer", count: 2 });
+    const at = `${path}/${trial.id}`;
+    expect(await refused(body)).toStartWith("409: Ways of this chat are open already");
+    expect((await admin.fetch("GET", `/api/v2/chats/${nowhere.id}/trials/${trial.id}`)).status).toBe(404);
+    expect(await refused({ way: 1 }, `${at}/keep`)).toStartWith("409: Way 1 has not ended yet");
+    for (const one of [await models.next(), await models.next()]) write(one);
+    await until(async () => (await world.wayStates(trial)).join() === "needs_you,needs_you");
+    const chats = trial.ways.map(({ chat_id }) => chat_id);
+    const answers = [{ tool_call_id: "w-write it", decision: "allow" }];
+    await admin.post(`/api/v2/chats/${chats[0]}/permissions`, { answers });
+    (await models.next()).say("done").finish();
+    await until(async () => (await world.wayStates(trial)).join() === "passed,needs_you");
+    // Its owner continues in the chat of the first way: it is checked again then.
+    await sendMessage(speaker, chats[0] ?? "", "again");
+    const again = await models.next();
+    await until(async () => (await world.wayStates(trial))[0] === "working");
+    again.say("as it was").finish();
+    await until(async () => (await world.wayStates(trial))[0] === "passed");
+    await admin.post<Trial>(`${at}/stop`);
+    const stopped = await world.become(trial, "ready");
+    expect(stopped.ways.map(({ status }) => status)).toEqual(["passed", "stopped"]);
+    expect(await refused({}, `${at}/stop`)).toBe("409: None of the ways is working.");
+    expect(await refused({ way: 3 }, `${at}/keep`)).toStartWith("400: way must be 1 to 2");
+    // An interrupted approval lets the model speak once more, which ends, too.
+    await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chats[1]}`)).status === "waiting");
+
+    await admin.post<Trial>(`${at}/discard`);
+    const ended = await world.become(trial, "discarded");
+    expect(ended.ways.every(({ deleted }) => deleted)).toBe(true);
+    expect(answerIn(id)).toBe("none\n");
+    for (const one of chats) expect((await admin.get<Chat>(`/api/v2/chats/${one}`)).archived).toBe(true);
+    expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map(({ name }) => name).sort()).toEqual([
+      "dev",
+      "echo",
+    ]);
+    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chats[1]}/messages`);
+    expect(messages.filter(({ role }) => role === "user")).toHaveLength(2);
+    expect(readdirSync(join(server.directory, "workspaces", id, "snapshots"))).toEqual([]);
+    const entries = await admin.get<{ audit_logs: { additional_fields: { operation?: string } }[] }>(
+      `/api/v2/audit?limit=100&q=${encodeURIComponent("resource_type:chat")}`,
+    );
+    expect(entries.audit_logs.flatMap(({ additional_fields: { operation } }) => operation ?? [])).toEqual([
+      ...["discard_ways", "stop_ways", "try_ways"],
+    ]);
+
+    // A chat that is deleted takes its open ways along.
+    const last = await admin.post<Trial>(path, body);
+    // Also to what it was asked after the interrupted approval.
+    const speak = async (): Promise<void> => {
+      for (;;) (await models.next()).say("nothing to do").finish();
+    };
+    void speak();
+    await world.become(last, "ready");
+    await admin.patch(`/api/v2/chats/${chat.id}`, { archived: true });
+    expect((await admin.fetch("DELETE", `/api/v2/chats/${chat.id}`)).status).toBe(204);
+    await until(async () => {
+      const found = await admin.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces/trash");
+      const trashed = new Set(found.workspaces.map((one) => one.id));
+      return last.ways.every(({ workspace_id }) => trashed.has(workspace_id));
+    });
+  },
+  120_000,
+);

@@ -1,0 +1,94 @@
+// A server that is killed while several ways are tried, at each named place, one after the other: the next one continues, gives each prompt once, runs each
+// check once, keeps what was to be kept, and leaves nothing over.
+import { expect } from "bun:test";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { TRIAL_FAILPOINTS } from "#base/failpoint.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import type { Trial, Trials } from "#schema/chats/trial.ts";
+import type { Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Workspaces } from "#schema/workspaces/workspace.ts";
+import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { ServerPlace } from "./server.ts";
+import { enter } from "./server-world.ts";
+
+const test = testOfOne("localOfProcess");
+
+const TEMPLATE = "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n";
+const ENV = { SLIPWAY_CHAT_TITLES: "false" };
+/** Places before somebody keeps a way, in their order. */
+const BEFORE = TRIAL_FAILPOINTS.slice(0, 4);
+const KEEPING = TRIAL_FAILPOINTS.slice(4);
+
+test("[TY-8] killed at each named place, a server gives each way its prompt and its check once, keeps one whole, and leaves nothing over", async () => {
+  await using models = await startWritingModel();
+  await using place = await ServerPlace.make();
+  let server = await place.start({ env: ENV });
+  const { admin, organization_id } = await enter(place);
+  await addWritingModel(admin, models);
+  const { id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id);
+  await awaitBuild(admin, id);
+  const home = (one: string): string => join(place.directory, "workspaces", one, "home");
+  writeFileSync(join(home(id), "answer"), "none\n");
+  const content = [{ type: "text", text: "hello" }];
+  const chat = await admin.post<Chat>("/api/v2/chats", { organization_id, workspace_id: id, content });
+  await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+  const path = `/api/v2/chats/${chat.id}/trials`;
+  const newest = async (): Promise<Trial | undefined> => (await admin.get<Trials>(path)).trials[0];
+
+  /** Kills it at each of these places, once for each start; `act` is what leads there. */
+  const killAt = async (points: readonly string[], act: () => Promise<unknown>): Promise<void> => {
+    for (const [at, point] of points.entries()) {
+      if (at === 0) {
+        await place.stop();
+        server = await place.start({ env: { ...ENV, SLIPWAY_FAILPOINT: point } });
+        // The server may be dead before it has answered.
+        await act().catch(() => {});
+      }
+      expect({ point, signal: (await server.ended).signal }).toEqual({ point, signal: "SIGKILL" });
+      const next = points[at + 1];
+      server = await place.start({ env: next === undefined ? ENV : { ...ENV, SLIPWAY_FAILPOINT: next } });
+    }
+  };
+
+  const ways = ["one", "two"].map((word) => ({ prompt: `Write ${word}` }));
+  await killAt(BEFORE, () => admin.post(path, { ways, check_command: "echo run >> runs; grep -q two answer" }));
+  const ready = await until(async () => {
+    const trial = await newest();
+    return trial?.status === "ready" && trial;
+  });
+  expect((await admin.get<Trials>(path)).trials).toHaveLength(1);
+  expect(ready.ways.map(({ status }) => status)).toEqual(["failed", "passed"]);
+  expect(ready.ways.map(({ changes }) => changes?.files)).toEqual([1, 1]);
+  for (const { chat_id, workspace_id, prompt } of ready.ways) {
+    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat_id}/messages`);
+    const said = messages.filter(({ role }) => role === "user").map((one) => one.content[0]?.text);
+    expect(said).toEqual([prompt, "hello"]);
+    expect(readFileSync(join(home(workspace_id), "runs"), "utf8")).toBe("run\n");
+  }
+
+  await killAt(KEEPING, () => admin.post(`${path}/${ready.id}/keep`, { way: 2 }));
+  const kept = await until(async () => {
+    const trial = await newest();
+    return trial?.status === "kept" && trial;
+  });
+  expect(kept.ways.map(({ deleted, error }) => `${deleted} ${error}`)).toEqual(["true ", "true "]);
+  expect(readFileSync(join(home(id), "answer"), "utf8")).toBe("two\n");
+  const { snapshots } = await admin.get<Snapshots>(`/api/v2/workspaces/${id}/snapshots`);
+  expect(snapshots.map(({ name, status }) => `${name}: ${status}`)).toEqual(["Before keeping way 2: ready"]);
+  expect((await admin.get<Workspaces>("/api/v2/workspaces")).workspaces.map((one) => one.id)).toEqual([id]);
+  const [other, own] = await Promise.all(kept.ways.map(({ chat_id }) => admin.get<Chat>(`/api/v2/chats/${chat_id}`)));
+  expect([other?.archived, own?.archived, own?.workspace_id]).toEqual([true, false, id]);
+  // One build has restored the files, and nothing half made is left.
+  const builds = await admin.get<{ transition: string }[]>(`/api/v2/workspaces/${id}/builds`);
+  expect(builds.map(({ transition }) => transition)).toEqual(["start", "stop", "start"]);
+  for (const { workspace_id } of kept.ways) {
+    const folder = join(place.directory, "workspaces", workspace_id, "snapshots");
+    expect(existsSync(folder) ? readdirSync(folder) : []).toEqual([]);
+  }
+  await place.stop();
+}, 180_000);
