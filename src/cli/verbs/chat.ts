@@ -56,6 +56,27 @@ export const CHAT = group({
       load: () => import("../client/chat/clear.ts"),
     },
     {
+      name: "try",
+      names,
+      usage: "CHAT TEXT [--ways N] [--model NAME]... [--check COMMAND] [--check-timeout DURATION] [--no-wait]",
+      help: "Tries a prompt in several ways, each in a fork of the chat's workspace, and waits until all have ended.",
+      load: () => import("../client/chat/try.ts"),
+    },
+    {
+      name: "ways",
+      names,
+      usage: "CHAT [--diff WAY] [--stop]",
+      help: "Shows the ways that are being tried; --diff prints what a way has changed, --stop ends all of them.",
+      load: () => import("../client/chat/ways.ts"),
+    },
+    {
+      name: "keep",
+      names,
+      usage: "CHAT WAY|none [--yes] [--no-wait]",
+      help: "Keeps one way after you confirm: the workspace gets its files, and all forks go to the trash. `none` keeps no way.",
+      load: () => import("../client/chat/keep.ts"),
+    },
+    {
       name: "watch",
       names,
       usage: "CHAT [--until-idle] [--permissions ask|allow|deny]",

@@ -1,0 +1,44 @@
+// `slipway chat keep CHAT WAY|none`: keeps one way of the chat's newest trial, or none, and waits until the forks are deleted.
+import { usageError } from "#base/usage-error.ts";
+import type { Trial } from "#schema/chats/trial.ts";
+import { readArguments } from "../../arguments.ts";
+import { confirmable, mustAgree } from "../../asked.ts";
+import { VerbFailure } from "../../failure.ts";
+import { plain } from "../../text.ts";
+import { EXIT, type RunVerb } from "../../verb.ts";
+import { withServer } from "../remote.ts";
+import { chatNamed } from "./find.ts";
+import { describeTrial, followTrial, newestTrial } from "./trial.ts";
+
+export const run: RunVerb = async (input) => {
+  const { words, value, has } = readArguments(input.argv, { switches: ["yes", "no-wait"] });
+  const [name, wanted, more] = words;
+  if (name === undefined || wanted === undefined || more !== undefined) {
+    throw usageError("chat keep", "expected the chat and the number of a way, or none");
+  }
+  const way = wanted === "none" ? undefined : Number(wanted);
+  if (way !== undefined && !(Number.isInteger(way) && way > 0))
+    throw usageError(wanted, "expected the number of a way, or none");
+  confirmable(input, has.yes, "changed");
+  return withServer("chat keep", input, value, async ({ client }) => {
+    const { id, chat_id, workspace_id } = await newestTrial(client, await chatNamed(client, name));
+    const workspace = await client.get(`/api/v2/workspaces/${workspace_id}`);
+    const what =
+      way === undefined
+        ? "This deletes the forks of all ways."
+        : `This replaces all files of ${plain(workspace.name)} with those of way ${way}, after a snapshot, and deletes all forks.`;
+    if (!has.yes) await mustAgree(input, `${what} Go on?`);
+    const path = `/api/v2/chats/${chat_id}/trials/${id}` as const;
+    const begin = (): Promise<Trial> =>
+      way === undefined ? client.post(`${path}/discard`) : client.post(`${path}/keep`, { way });
+    const isOver = ({ status }: Trial): boolean => status !== "keeping" && status !== "discarding";
+    const trial = has["no-wait"] ? await begin() : await followTrial(client, begin, isOver);
+    const kept = trial.ways.find(({ number }) => number === trial.kept_way);
+    if (has.json) input.print(JSON.stringify(trial));
+    else if (trial.status === "kept" && kept) {
+      input.print(`Way ${kept.number} was kept. Its chat is ${kept.chat_id.slice(0, 8)}.`);
+    } else input.print(describeTrial(trial));
+    if (trial.status === "ready") throw new VerbFailure(`nothing was kept: ${plain(trial.error)}`);
+    return EXIT.ok;
+  });
+};

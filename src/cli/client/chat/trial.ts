@@ -1,0 +1,90 @@
+// Trials as people see them at the command line: a table of the ways, and following one until its ways have ended or its forks are deleted.
+import type { Chat } from "#schema/chats/chat.ts";
+import type { WatchEvent } from "#schema/chats/chat-event.ts";
+import type { Trial, TrialWay } from "#schema/chats/trial.ts";
+import type { Client } from "#src/client.ts";
+import { VerbFailure } from "../../failure.ts";
+import { asTable } from "../../options.ts";
+import { plain, span } from "../../text.ts";
+import { openSocket } from "../remote.ts";
+
+const WORDS: Readonly<Record<TrialWay["status"], string>> = {
+  waiting: "forking",
+  working: "working",
+  needs_you: "needs you",
+  checking: "checking",
+  passed: "passed",
+  failed: "failed",
+  finished: "finished",
+  stopped: "stopped",
+  error: "error",
+};
+
+/** A line for each way, and below what went wrong. */
+export const describeTrial = ({ ways, error, status, kept_way }: Trial): string => {
+  const rows = ways.map((way) => [
+    String(way.number),
+    way.deleted ? "deleted" : WORDS[way.status],
+    formatChanges(way),
+    way.check ? (way.check.timed_out ? "timed out" : `exit code ${way.check.exit_code ?? "unknown"}`) : "",
+    formatTime(way),
+    `$${(way.cost_micros / 1_000_000).toFixed(4)}`,
+    way.chat_id.slice(0, 8),
+  ]);
+  const problems = ways.flatMap((way) => (way.error === "" ? [] : [`Way ${way.number}: ${plain(way.error)}`]));
+  const end = status === "kept" ? [`Way ${kept_way} was kept.`] : status === "discarded" ? ["No way was kept."] : [];
+  return [
+    asTable(["WAY", "STATUS", "CHANGES", "CHECK", "TIME", "COST", "CHAT"], rows),
+    ...problems,
+    ...(error === "" ? [] : [`Nothing was kept: ${plain(error)}`]),
+    ...end,
+  ].join("\n");
+};
+
+const formatChanges = ({ changes }: TrialWay): string => {
+  if (!changes) return "";
+  return `${changes.files === 1 ? "1 file" : `${changes.files} files`}, +${changes.added} -${changes.removed}`;
+};
+
+const formatTime = ({ started_at, ended_at }: TrialWay): string => {
+  if (started_at === undefined || ended_at === undefined) return "";
+  const ms = Date.parse(ended_at) - Date.parse(started_at);
+  return ms < 60_000 ? `${Math.round(ms / 1_000)} s` : span(ms);
+};
+
+/** What a way does now, in a line. */
+export const describeWay = ({ number, status, chat_id, error }: TrialWay): string => {
+  const more = status === "needs_you" ? `: slipway chat watch ${chat_id.slice(0, 8)}` : error && `: ${plain(error)}`;
+  return `Way ${number}: ${WORDS[status]}${more}`;
+};
+
+/** The newest trial of the chat. Throws VerbFailure where the chat has no trial. */
+export const newestTrial = async (client: Client, { id }: Chat): Promise<Trial> => {
+  const { trials } = await client.get(`/api/v2/chats/${id}/trials`);
+  const [newest] = trials;
+  if (newest) return newest;
+  throw new VerbFailure(`no ways were tried in this chat. Try some with \`slipway chat try ${id.slice(0, 8)} TEXT\`.`);
+};
+
+/** The trial once `isThere`; `seen` gets each state of it until then. `begin` is called when nothing can be missed any more. */
+export const followTrial = async (
+  client: Client,
+  begin: () => Promise<Trial>,
+  isThere: (trial: Trial) => boolean,
+  seen: (trial: Trial) => void = () => {},
+): Promise<Trial> => {
+  using socket = await openSocket(client, "/api/v2/chats/watch");
+  let trial = await begin();
+  seen(trial);
+  if (isThere(trial)) return trial;
+  for await (const message of socket) {
+    const { kind, chat } = JSON.parse(String(message)) as WatchEvent;
+    if (kind !== "trial_change" || chat.id !== trial.chat_id) continue;
+    trial = await client.get(`/api/v2/chats/${trial.chat_id}/trials/${trial.id}`);
+    seen(trial);
+    if (isThere(trial)) return trial;
+  }
+  throw new VerbFailure(
+    `the server ended the stream. \`slipway chat ways ${trial.chat_id.slice(0, 8)}\` shows how far the ways are.`,
+  );
+};

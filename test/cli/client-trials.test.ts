@@ -1,0 +1,54 @@
+// Several ways of a prompt by the program, in forks of a real local workspace.
+import { expect } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { Client } from "#src/client.ts";
+import { createChat } from "#test/support/chats.ts";
+import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
+import { testOfOne } from "#test/support/one-server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { openClientWorld, signInAs, tokenOf } from "./client-world.ts";
+
+const test = testOfOne("local");
+
+const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
+
+test("[CV-47] `slipway chat try` tries ways and waits for them, `ways` shows them and their diffs, `keep` keeps one or none", async () => {
+  await using models = await startWritingModel();
+  await using world = await openClientWorld();
+  await signInAs(world);
+  const admin = new Client(world.server.url, tokenOf(world));
+  await addWritingModel(admin, models);
+  const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
+  await awaitBuild(admin, id);
+  const answer = join(world.server.directory, "workspaces", id, "home", "answer");
+  writeFileSync(answer, "none\n");
+  const chat = await createChat({ owner: admin, organization_id }, "hello", { workspace_id: id });
+  await until(async () => (await admin.get<{ status: string }>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+  const run = (...words: string[]) => world.run(["chat", ...words]);
+  expect(await run("ways", chat.id)).toMatchObject({ code: 1, err: expect.stringContaining("no ways were tried") });
+  expect(await run("try", chat.id, "Write it", "--ways", "9")).toMatchObject({ code: 2 });
+  const tried = await run(
+    "try",
+    chat.id,
+    "Write it",
+    "--ways",
+    "2",
+    "--check",
+    "grep -q it answer",
+    "--check-timeout",
+    "1m",
+  );
+  expect(tried.code).toBe(0);
+  expect(tried.out).toMatch(/^WAY +STATUS .*\n1 +passed +1 file, \+1 -1 +exit code 0 .*\n2 +passed /);
+  expect(tried.err).toContain("Way 1: working\n");
+  expect(tried.err).toContain(`Keep one of them with: slipway chat keep ${chat.id.slice(0, 8)} WAY`);
+  expect((await run("ways", chat.id, "--diff", "2")).out).toContain("-none\n+it");
+  expect(await run("keep", chat.id, "1")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(readFileSync(answer, "utf8")).toBe("none\n");
+  expect((await run("keep", chat.id, "2", "--yes")).out).toMatch(/^Way 2 was kept\. Its chat is [0-9a-f]{8}\.\n$/);
+  expect(readFileSync(answer, "utf8")).toBe("it\n");
+  expect((await run("ways", chat.id)).out).toContain("Way 2 was kept.");
+}, 120_000);
