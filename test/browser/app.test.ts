@@ -75,7 +75,7 @@ testNeeding(
       address: "owner:me alph",
       asked: [],
       stays: true,
-      pressed: { pressed: ["/chats//messages?limit=40", "/chats/", "/chats/models"], twice: [] },
+      pressed: { pressed: ["/chats//messages?limit=40", "/chats/", "/chats/models", "/chats//trials"], twice: [] },
       tried: [],
       writable: 0,
     });

@@ -15,6 +15,8 @@ export const chats = signal<ReadonlyMap<string, Chat>>(new Map());
 export const chatsLoaded = signal(false);
 /** The last that were deleted since the page was opened. */
 export const deletedChats = signal<ReadonlySet<string>>(new Set());
+/** How often trials of a chat have changed since the page was opened, by chat. */
+export const trialChanges = signal<ReadonlyMap<string, number>>(new Map());
 const REMEMBERED = 100;
 /** By chat. */
 export const asked = signal<ReadonlyMap<string, Asked>>(new Map());
@@ -32,6 +34,10 @@ const list = async (): Promise<void> => {
 const take = (text: string): void => {
   const event = JSON.parse(text) as WatchEvent;
   const { kind, chat } = event;
+  if (kind === "trial_change") {
+    trialChanges.value = new Map(trialChanges.value).set(chat.id, (trialChanges.value.get(chat.id) ?? 0) + 1);
+    return;
+  }
   const waits = new Map(asked.value);
   if (kind === "action_required") waits.set(chat.id, { kind: event.action_kind, tool_calls: event.tool_calls ?? [] });
   else if (chat.status !== "requires_action") waits.delete(chat.id);

@@ -278,6 +278,26 @@ const LINES: Partial<Record<Route, Line>> = {
   },
   "PATCH /chats/:chat": ({ path, body }) =>
     hasOnly(body, "permission_mode") ? line("chat mode", id(path), String(body.permission_mode)) : undefined,
+  "POST /chats/:chat/trials": ({ path, body }) => {
+    const ways = (body.ways ?? []) as readonly Body[];
+    const models = ways.flatMap(({ model_config_id }) => model_config_id ?? []);
+    // The program knows one prompt for all, and no coding agents.
+    const isWhole = ways.every(({ prompt, coding_agent }) => prompt === undefined && !coding_agent);
+    const prompt = String(body.prompt ?? "");
+    if (!isWhole || prompt.startsWith("-") || (models.length > 0 && models.length < ways.length)) return undefined;
+    const count = flag("ways", ways.length > 0 ? ways.length : body.count);
+    const seconds = body.check_timeout_seconds;
+    return line(
+      ...["chat try", id(path), quoted(prompt), count, flags("model", models)],
+      body.check_command !== undefined && text("check", body.check_command),
+      typeof seconds === "number" && flag("check-timeout", span(seconds * 1_000)),
+    );
+  },
+  "GET /chats/:chat/trials": ({ path }) => line("chat ways", id(path)),
+  "GET /chats/:chat/trials/:trial/ways/:way/diff": ({ path }) => line("chat ways", id(path), `--diff ${id(path, 6)}`),
+  "POST /chats/:chat/trials/:trial/stop": ({ path }) => line("chat ways", id(path), "--stop"),
+  "POST /chats/:chat/trials/:trial/keep": ({ path, body }) => line("chat keep", id(path), String(body.way), "--yes"),
+  "POST /chats/:chat/trials/:trial/discard": ({ path }) => line("chat keep", id(path), "none", "--yes"),
   "POST /chats/:chat/clear": ({ path }) => line("chat clear", id(path)),
   "GET /tasks": () => line("tasks list"),
   "POST /tasks/:user": ({ body }) => {

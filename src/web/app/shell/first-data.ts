@@ -59,7 +59,7 @@ export const FIRST_DATA: FirstData = {
   "/workspaces/:workspace/:tab": ["/workspaces/:workspace"],
   "/new": ["/templates"],
   "/chats": ["/chats/models", "/chats/config/starting-permissions", "/ai/agents/available"],
-  "/chats/:chat": ["/chats/:chat/messages?limit=40", "/chats/:chat", "/chats/models"],
+  "/chats/:chat": ["/chats/:chat/messages?limit=40", "/chats/:chat", "/chats/models", "/chats/:chat/trials"],
   "/tasks": ["/tasks?q=owner%3Ame&limit=100", "/users/me/notifications/preferences", "/users/me/preferences"],
   "/templates": ["/templates"],
   "/templates/:template": TEMPLATE,

@@ -29,6 +29,8 @@ import { Queue } from "./queue.tsx";
 import { Side } from "./side.tsx";
 import { StatusLine, Trouble } from "./status.tsx";
 import type { Command } from "./suggest.ts";
+import { NewestTrial } from "./trial/trial.tsx";
+import { openTry } from "./trial/try.tsx";
 import "./styles.ts";
 
 export default function ChatPage() {
@@ -122,6 +124,7 @@ const OneChat = ({ id }: { id: string }) => {
                 <BudgetQuestion chat={chat} budget={chat.picture.value.asked.budget} isOwner={isOwner} />
               )}
               <Trouble chat={chat} isOwner={isOwner} />
+              <NewestTrial chat={chat} />
             </Flow>
           ) : (
             <div class="flow">
@@ -162,6 +165,7 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
       act: (rest) => call("POST /chats/:chat/compact", { path, body: rest === "" ? {} : { instructions: rest } }),
     },
     { name: "clear", about: "Clear context", act: () => call("POST /chats/:chat/clear", { path }) },
+    { name: "try", about: "Try several ways", act: () => known?.workspace_id && openTry(known) },
     { name: "fork", about: "Fork chat", act: async () => route(await fork(chat.id)) },
     { name: "rename", about: "Rename chat", act: (rest) => renameChat(chat.id, rest) },
     { name: "stop", about: "Interrupt the turn", act: () => interrupt(chat) },

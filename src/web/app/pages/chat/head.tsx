@@ -17,6 +17,7 @@ import { ForkDialog, openFork } from "../workspaces/fork.tsx";
 import { archiveChat, askToFork, deleteChat, pinChat, renameChat, unarchiveChat } from "./actions.ts";
 import type { LiveChat } from "./live-chat.ts";
 import { Meter } from "./meter.tsx";
+import { openTry, TryDialog } from "./trial/try.tsx";
 
 type HeadProps = {
   readonly chat: LiveChat;
@@ -44,6 +45,9 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
     const own: MenuItem[] = [
       { icon: "pen", label: "Rename", act: openRename },
       { icon: "branch", label: "Fork", act: forkIt },
+      ...(workspace && !known.archived
+        ? [{ icon: "layers" as const, label: "Try several ways", act: () => openTry(known) }]
+        : []),
       ...(workspace ? [{ icon: "box" as const, label: "Fork workspace", act: () => openFork(workspace) }] : []),
       { label: pinned > 0 ? "Unpin" : "Pin", icon: "pin", act: () => pinChat({ id: known.id, pin_order: pinned }) },
       { label: "Summarize history", icon: "spark", act: () => compact(chat.id) },
@@ -86,6 +90,7 @@ export const Head = ({ chat, known, isOwner, hasAside, onAside, onList }: HeadPr
         {isOwner && <Menu label={`More for ${title}`} items={items} />}
       </span>
       <ForkDialog />
+      <TryDialog />
       {renames.value && known && (
         <Rename
           chat={known}

@@ -1,0 +1,49 @@
+// A trial and its ways in words. Pure.
+import type { Trial, TrialWay } from "#schema/chats/trial.ts";
+import type { StateKind } from "../../../data/states.ts";
+
+const STATES: Readonly<Record<TrialWay["status"], readonly [kind: StateKind, words: string]>> = {
+  waiting: ["busy", "Forking"],
+  working: ["busy", "Working"],
+  needs_you: ["needs", "Needs you"],
+  checking: ["busy", "Checking"],
+  passed: ["running", "Passed"],
+  failed: ["failed", "Failed"],
+  finished: ["done", "Finished"],
+  stopped: ["stopped", "Stopped"],
+  error: ["failed", "Error"],
+};
+
+/** What a way does, as a glyph and a word or two. */
+export const wayState = ({ status }: Pick<TrialWay, "status">): readonly [kind: StateKind, words: string] =>
+  STATES[status];
+
+/** What stands above the ways. */
+export const trialTitle = ({ status, ways, kept_way }: Pick<Trial, "status" | "ways" | "kept_way">): string => {
+  switch (status) {
+    case "running":
+      return `Trying ${ways.length} ways`;
+    case "ready":
+      return `${ways.length} ways to choose from`;
+    case "keeping":
+      return `Keeping way ${kept_way}`;
+    case "discarding":
+      return "Discarding all ways";
+    case "kept":
+      return `Way ${kept_way} was kept`;
+    case "discarded":
+      return "No way was kept";
+  }
+};
+
+/** True while a way has something to do. */
+export const isUnderWay = ({ status }: Pick<TrialWay, "status">): boolean =>
+  status === "waiting" || status === "working" || status === "needs_you" || status === "checking";
+
+/** How the check has ended. */
+export const checkWords = ({ exit_code, timed_out }: NonNullable<TrialWay["check"]>): string =>
+  timed_out ? "Check timed out" : exit_code === null ? "Check was ended" : `Check exited with ${exit_code}`;
+
+/** Milliseconds from the prompt to the end of the last turn, or to now; undefined before the prompt. */
+export const wayTime = ({ started_at, ended_at }: TrialWay, now: number): number | undefined =>
+  started_at === undefined ? undefined : Math.max(0, (ended_at ? Date.parse(ended_at) : now) - Date.parse(started_at));

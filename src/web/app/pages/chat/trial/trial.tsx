@@ -1,0 +1,223 @@
+// The ways that a chat's prompt is tried in, live: what each does, has changed and has cost, and what its check says; one is kept, or none.
+import { useSignal } from "@preact/signals";
+import type { Trial, TrialWay } from "#schema/chats/trial.ts";
+import { call } from "../../../data/api.ts";
+import { trialChanges } from "../../../data/chats.ts";
+import { useChange, useResource } from "../../../data/resource.ts";
+import { workspaces } from "../../../data/workspaces.ts";
+import { Button, ButtonLink } from "../../../parts/button.tsx";
+import { ask, Dialog } from "../../../parts/dialog.tsx";
+import { DiffFile } from "../../../parts/diff/diff-file.tsx";
+import { parseFiles } from "../../../parts/diff/diff-lines.ts";
+import { Failed } from "../../../parts/empty.tsx";
+import { sets } from "../../../parts/handlers.ts";
+import { Icon } from "../../../parts/icon.tsx";
+import { Skeleton } from "../../../parts/skeleton.tsx";
+import { State } from "../../../parts/state.tsx";
+import { now } from "../../../parts/time.tsx";
+import { formatDuration } from "../../../parts/words-of-time.ts";
+import { useAgents, useModels } from "../choices.tsx";
+import type { LiveChat } from "../live-chat.ts";
+import { checkWords, isUnderWay, trialTitle, wayState, wayTime } from "./trial-words.ts";
+
+/** Files that are open on their own. */
+const OPEN = 4;
+
+/** The newest trial of the chat; nothing in a chat without one. */
+export const NewestTrial = ({ chat }: { chat: LiveChat }) => {
+  const { id } = chat;
+  const { state, again } = useResource(`trials ${id}`, () => call("GET /chats/:chat/trials", { path: { chat: id } }));
+  useChange(String(trialChanges.value.get(id) ?? 0), again);
+  const trial = state.value.data?.trials[0];
+  return trial ? <Panel key={trial.id} trial={trial} /> : null;
+};
+
+const toPath = ({ chat_id, id }: Trial) => ({ chat: chat_id, trial: id });
+
+const Panel = ({ trial }: { trial: Trial }) => {
+  const { status, ways, error, check_command } = trial;
+  const isOver = status === "kept" || status === "discarded";
+  const kept = ways.find(({ number }) => number === trial.kept_way);
+  const mayDecide = status === "running" || status === "ready";
+  return (
+    <section class="panel trial" aria-label="Ways">
+      <header>
+        <Icon name="branch" />
+        <h3>{trialTitle(trial)}</h3>
+        <span class="push line">
+          {ways.some(isUnderWay) && mayDecide && (
+            <Button
+              small
+              look="ghost"
+              onPress={() => call("POST /chats/:chat/trials/:trial/stop", { path: toPath(trial) })}
+            >
+              Stop all
+            </Button>
+          )}
+          {mayDecide && (
+            <Button small look="ghost" onPress={() => askToDiscard(trial)}>
+              Keep none
+            </Button>
+          )}
+        </span>
+      </header>
+      {error !== "" && (
+        <p class="pad t-bad" role="alert">
+          Nothing was kept: {error}
+        </p>
+      )}
+      {isOver ? (
+        <div class="line pad wrap">
+          {status === "kept" && kept ? (
+            <>
+              <span class="mut">The workspace has its files, and its chat continues there.</span>
+              <ButtonLink small href={`/chats/${kept.chat_id}`}>
+                Continue in its chat
+              </ButtonLink>
+            </>
+          ) : (
+            <span class="mut">The forks are in the trash. The workspace is unchanged.</span>
+          )}
+        </div>
+      ) : (
+        <>
+          {check_command !== "" && (
+            <p class="pad small mut">
+              Check: <code class="wrap-any">{check_command}</code>
+            </p>
+          )}
+          <ul class="ways">
+            {ways.map((way) => (
+              <Way key={way.number} trial={trial} way={way} mayDecide={mayDecide} />
+            ))}
+          </ul>
+        </>
+      )}
+    </section>
+  );
+};
+
+type Of = { readonly trial: Trial; readonly way: TrialWay };
+
+const Way = ({ trial, way, mayDecide }: Of & { mayDecide: boolean }) => {
+  const { number, changes, check, error, changes_error, chat_id, started_at } = way;
+  const showsDiff = useSignal(false);
+  const [kind, words] = wayState(way);
+  const name = useEngine(way);
+  const time = wayTime(way, now.value);
+  const mayKeep = mayDecide && !isUnderWay(way) && started_at !== undefined;
+  return (
+    <li aria-label={`Way ${number}`}>
+      <div class="line wrap">
+        <span class="med">Way {number}</span>
+        <span class="push" role="status">
+          <State kind={way.deleted ? "done" : kind} tint>
+            {way.deleted ? "Deleted" : words}
+          </State>
+        </span>
+      </div>
+      {trial.ways.some(({ prompt }) => prompt !== way.prompt) && <p class="small mut clamp">{way.prompt}</p>}
+      {name && <p class="small dim clip">{name}</p>}
+      <p class="line wrap small num">
+        {changes && (
+          <span>
+            {changes.files === 1 ? "1 file" : `${changes.files} files`} <span class="plus">+{changes.added}</span>{" "}
+            <span class="minus">−{changes.removed}</span>
+          </span>
+        )}
+        {time !== undefined && <span class="dim">{formatDuration(time)}</span>}
+        {way.cost_micros > 0 && <span class="dim">{dollars(way.cost_micros)}</span>}
+      </p>
+      {error !== "" && <p class="small t-bad wrap-any">{error}</p>}
+      {changes_error !== "" && <p class="small mut wrap-any">Changes are not known: {changes_error}</p>}
+      {check && (
+        <details class="fold">
+          <summary>{checkWords(check)}</summary>
+          <pre class="cmd" tabIndex={0} role="region" aria-label={`Output of the check of way ${number}`}>
+            {check.output || "No output"}
+          </pre>
+        </details>
+      )}
+      <div class="line wrap">
+        {started_at !== undefined && !way.deleted && (
+          <ButtonLink small look={way.status === "needs_you" ? "primary" : "ghost"} href={`/chats/${chat_id}`}>
+            Open chat
+          </ButtonLink>
+        )}
+        {changes && changes.files > 0 && (
+          <Button small look="ghost" label={`Show diff of way ${number}`} onPress={sets(showsDiff, true)}>
+            Show diff
+          </Button>
+        )}
+        {mayKeep && (
+          <Button small label={`Keep way ${number}`} onPress={() => askToKeep(trial, way)}>
+            Keep
+          </Button>
+        )}
+      </div>
+      {showsDiff.value && <DiffDialog trial={trial} way={way} close={sets(showsDiff, false)} />}
+    </li>
+  );
+};
+
+let money: Intl.NumberFormat | undefined;
+const dollars = (micros: number): string => {
+  money ??= new Intl.NumberFormat(undefined, { style: "currency", currency: "USD", maximumFractionDigits: 4 });
+  return money.format(micros / 1_000_000);
+};
+
+/** The model or the coding agent of a way, where it has one of its own. */
+const useEngine = ({ model_config_id, coding_agent }: TrialWay): string | undefined => {
+  const model = useModels().find(({ id }) => id === model_config_id);
+  const agent = useAgents(coding_agent !== undefined).find(({ name }) => name === coding_agent);
+  return agent?.display_name ?? coding_agent ?? model?.display_name;
+};
+
+const workspaceName = ({ workspace_id }: Trial): string => workspaces.value.get(workspace_id)?.name ?? "the workspace";
+
+const askToKeep = (trial: Trial, { number }: TrialWay): void =>
+  ask({
+    title: `Keep way ${number}?`,
+    text: `All files of ${workspaceName(trial)} are replaced with those of way ${number}; if it runs, it is restarted. A snapshot of its files is created first. The chat of way ${number} continues in ${workspaceName(trial)}; the forks go to the trash, and the other chats to the archive.`,
+    yes: `Keep way ${number}`,
+    no: "Cancel",
+    act: () => call("POST /chats/:chat/trials/:trial/keep", { path: toPath(trial), body: { way: number } }),
+  });
+
+const askToDiscard = (trial: Trial): void =>
+  ask({
+    title: "Keep none of the ways?",
+    text: `All forks go to the trash, and their chats to the archive. ${workspaceName(trial)} is unchanged.`,
+    yes: "Keep none",
+    no: "Cancel",
+    isDanger: true,
+    act: () => call("POST /chats/:chat/trials/:trial/discard", { path: toPath(trial) }),
+  });
+
+const DiffDialog = ({ trial, way, close }: Of & { close: () => void }) => {
+  const path = { ...toPath(trial), way: String(way.number) };
+  const { state, again } = useResource(`trial diff ${trial.id} ${way.number} ${trial.updated_at}`, () =>
+    call("GET /chats/:chat/trials/:trial/ways/:way/diff", { path }),
+  );
+  const { data, error } = state.value;
+  return (
+    <Dialog title={`Changes of way ${way.number}`} class="wide" onClose={close}>
+      {error !== undefined && !data ? (
+        <Failed what="Can't load the changes" error={error} again={again} />
+      ) : data ? (
+        <div class="stack">
+          {data.folders.map(({ root, unified_diff }) => (
+            <div key={root} class="stack">
+              <p class="mono small mut wrap-any">{root}</p>
+              {parseFiles(unified_diff).map((file, at) => (
+                <DiffFile key={file.path} file={file} isOpen={at < OPEN} />
+              ))}
+            </div>
+          ))}
+        </div>
+      ) : (
+        <Skeleton lines={6} />
+      )}
+    </Dialog>
+  );
+};

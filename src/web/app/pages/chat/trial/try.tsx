@@ -1,0 +1,138 @@
+// The dialog that tries a prompt in several ways: how many, what they are asked, by which model, and what checks them.
+import { signal, useSignal } from "@preact/signals";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { CreateTrialWay } from "#schema/chats/trial.ts";
+import { call } from "../../../data/api.ts";
+import { Area, Field, Select, Switch } from "../../../parts/field.tsx";
+import { FormDialog } from "../../../parts/form-dialog.tsx";
+import { into, sets, textInto } from "../../../parts/handlers.ts";
+import { say } from "../../../shell/toasts.tsx";
+import { useAgents, useModels } from "../choices.tsx";
+
+/** As many as src/schema/chats/trial.ts allows. */
+const COUNTS = ["2", "3", "4", "5", "6", "7", "8"].map((value) => ({ value, label: `${value} ways` }));
+const [MODEL, AGENT] = ["model ", "agent "];
+
+const opened = signal<Chat | undefined>(undefined);
+
+/** Opens the dialog, on pages that draw it. */
+export const openTry = (chat: Chat): void => {
+  opened.value = chat;
+};
+
+/** Nothing until it is opened. */
+export const TryDialog = () => (opened.value ? <OpenDialog key={opened.value.id} chat={opened.value} /> : null);
+
+const OpenDialog = ({ chat }: { chat: Chat }) => {
+  const count = useSignal("3");
+  const prompt = useSignal("");
+  const check = useSignal("");
+  const minutes = useSignal("10");
+  const hasOwnPrompts = useSignal(false);
+  const hasOwnModels = useSignal(false);
+  const prompts = useSignal<readonly string[]>([]);
+  const chosen = useSignal<readonly string[]>([]);
+  const ways = Array.from({ length: Number(count.value) }, (_, at) => at);
+  const choices = useChoices();
+  const put = (list: readonly string[], at: number, value: string): string[] =>
+    ways.map((one) => (one === at ? value : (list[one] ?? "")));
+  const wayAt = (at: number): CreateTrialWay => {
+    const pick = hasOwnModels.value ? (chosen.value[at] ?? "") : "";
+    const text = hasOwnPrompts.value ? (prompts.value[at] ?? "").trim() : "";
+    const model = pick.startsWith(MODEL) ? { model_config_id: pick.slice(MODEL.length), coding_agent: null } : {};
+    const agent = pick.startsWith(AGENT) ? { coding_agent: pick.slice(AGENT.length) } : {};
+    return Object.assign({}, text === "" ? {} : { prompt: text }, model, agent);
+  };
+  const start = async (): Promise<void> => {
+    const body = { prompt: prompt.value, ways: ways.map(wayAt), ...toCheck(check.value, minutes.value) };
+    await call("POST /chats/:chat/trials", { path: { chat: chat.id }, body });
+    say(`${ways.length} ways are being tried`);
+  };
+  return (
+    <FormDialog title="Try several ways" submit="Try ways" onClose={sets(opened, undefined)} act={start}>
+      {(problems) => (
+        <>
+          <p class="mut">
+            Each way gets a fork of the workspace and a copy of this chat. Keep one of them afterwards; the others go to
+            the trash.
+          </p>
+          <Select label="Ways" value={count.value} choices={COUNTS} onPick={into(count)} />
+          <Area
+            label="Prompt"
+            name="prompt"
+            value={prompt.value}
+            onInput={textInto(prompt)}
+            required={!hasOwnPrompts.value}
+            {...(problems.prompt ? { error: problems.prompt } : {})}
+          />
+          <Switch label="Different prompt for each way" checked={hasOwnPrompts.value} onSwitch={into(hasOwnPrompts)} />
+          {hasOwnPrompts.value &&
+            ways.map((at) => (
+              <Area
+                key={at}
+                label={`Prompt of way ${at + 1}`}
+                rows={2}
+                value={prompts.value[at] ?? ""}
+                onInput={({ currentTarget }) => {
+                  prompts.value = put(prompts.value, at, currentTarget.value);
+                }}
+                hint={at === 0 ? "Empty: the prompt above." : undefined}
+                {...(problems[`ways.${at}.prompt`] ? { error: problems[`ways.${at}.prompt`] ?? "" } : {})}
+              />
+            ))}
+          <Switch label="Different model for each way" checked={hasOwnModels.value} onSwitch={into(hasOwnModels)} />
+          {hasOwnModels.value &&
+            ways.map((at) => (
+              <Select
+                key={at}
+                label={`Model of way ${at + 1}`}
+                value={chosen.value[at] ?? ""}
+                choices={choices}
+                onPick={(value) => {
+                  chosen.value = put(chosen.value, at, value);
+                }}
+              />
+            ))}
+          <Field
+            label="Check command"
+            name="check_command"
+            class="input mono"
+            placeholder="npm test"
+            value={check.value}
+            onInput={textInto(check)}
+            hint="Runs in each fork when its turn has ended. Exit code 0 means passed."
+            autocapitalize="none"
+            spellcheck={false}
+            {...(problems.check_command ? { error: problems.check_command } : {})}
+          />
+          {check.value.trim() !== "" && (
+            <Field
+              label="Time limit, minutes"
+              name="check_minutes"
+              type="number"
+              min={1}
+              max={60}
+              required
+              value={minutes.value}
+              onInput={textInto(minutes)}
+              {...(problems.check_timeout_seconds ? { error: problems.check_timeout_seconds } : {})}
+            />
+          )}
+        </>
+      )}
+    </FormDialog>
+  );
+};
+
+const toCheck = (command: string, minutes: string) =>
+  command.trim() === "" ? {} : { check_command: command, check_timeout_seconds: Math.round(Number(minutes) * 60) };
+
+const useChoices = () => {
+  const models = useModels().filter(({ isAvailable }) => isAvailable);
+  const agents = useAgents(true);
+  return [
+    { value: "", label: "As this chat" },
+    ...models.map(({ id, display_name }) => ({ value: `${MODEL}${id}`, label: display_name })),
+    ...agents.map(({ name, display_name }) => ({ value: `${AGENT}${name}`, label: `${display_name} (coding agent)` })),
+  ];
+};

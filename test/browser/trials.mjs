@@ -1,0 +1,47 @@
+// Somebody tries a prompt in three ways, looks at what one has changed, and keeps it.
+// node trials.mjs CHROMIUM URL TOKEN CHAT [FOLDER]
+import { inApp } from "./app-page.mjs";
+
+const [file, url, token, chat, folder] = process.argv.slice(2);
+
+await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => {
+  const dialog = page.getByRole("dialog");
+  const ways = page.getByRole("region", { name: "Ways" });
+  const way = (number) => ways.getByRole("listitem", { name: `Way ${number}` });
+  await page.goto(at(`/chats/${chat}`));
+  await page.getByRole("button", { name: /^More for/ }).click();
+  await page.getByRole("button", { name: "Try several ways" }).click();
+  await dialog.getByLabel("Prompt", { exact: true }).fill("Write nothing");
+  await dialog.getByLabel("Different prompt for each way").check();
+  for (const [number, word] of [
+    [1, "one"],
+    [2, "two"],
+    [3, "three"],
+  ])
+    await dialog.getByLabel(`Prompt of way ${number}`).fill(`Write ${word}`);
+  await dialog.getByLabel("Check command").fill("grep two answer");
+  await look("try");
+  await dialog.getByRole("button", { name: "Try ways" }).click();
+  await dialog.waitFor({ state: "hidden" });
+  await ways.getByText("Trying 3 ways").waitFor();
+  await look("trying");
+  await way(2).getByText("Passed").waitFor();
+  await ways.getByText("3 ways to choose from").waitFor();
+  await way(1).getByText("Failed").waitFor();
+  result.second = (await way(2).textContent()).replace(/\s+/g, " ");
+  await way(1).getByText("Check exited with 1").click();
+  await look("tried");
+  await way(2).getByRole("button", { name: "Show diff of way 2" }).click();
+  await dialog.getByRole("region", { name: "Diff of answer" }).waitFor();
+  result.diff = (await dialog.getByRole("region", { name: "Diff of answer" }).textContent()).replace(/\s+/g, " ");
+  await look("way-diff");
+  await dialog.getByRole("button", { name: "Close" }).click();
+  await way(2).getByRole("button", { name: "Keep way 2" }).click();
+  result.asks = await dialog.textContent();
+  await look("keep-way");
+  await dialog.getByRole("button", { name: "Keep way 2" }).click();
+  await ways.getByText("Way 2 was kept").waitFor();
+  await look("kept");
+  await ways.getByRole("link", { name: "Continue in its chat" }).click();
+  await page.getByText("The answer is two.").waitFor();
+});

@@ -1,0 +1,39 @@
+// Several ways of a prompt, in a real browser.
+import { expect } from "bun:test";
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Chat } from "#schema/chats/chat.ts";
+import { createChat } from "#test/support/chats.ts";
+import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
+import { ownComplaints, runStory } from "./story.ts";
+
+const LOCAL = "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n";
+
+testNeeding(
+  [needs.chromium, needs.node, one("local")],
+  "[TY-10] three ways of a prompt are tried from the page of a chat, seen live with their checks and diffs, and the second is kept",
+  async () => {
+    await using models = await startWritingModel();
+    await using world = await openWorld();
+    const { admin, server } = world;
+    await addWritingModel(admin, models);
+    const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, LOCAL)).id);
+    await awaitBuild(admin, id);
+    const answer = join(server.directory, "workspaces", id, "home", "answer");
+    writeFileSync(answer, "none\n");
+    const chat = await createChat({ owner: admin, organization_id }, "hello", { workspace_id: id });
+    await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+    const seen = await runStory("trials.mjs", [server.url.href, admin.token ?? "", chat.id]);
+    expect(seen).toMatchObject({ wrong: [], diff: expect.stringContaining("two") });
+    expect(seen.second).toContain("1 file +1 −1");
+    expect(seen.asks).toContain("A snapshot of its files is created first.");
+    expect(readFileSync(answer, "utf8")).toBe("two\n");
+    expect(ownComplaints(seen)).toEqual([]);
+  },
+  120_000,
+);
