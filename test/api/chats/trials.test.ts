@@ -195,7 +195,7 @@ testInside(
     await until(async () => (await world.wayStates(trial)).join() === "needs_you,needs_you");
     const chats = trial.ways.map(({ chat_id }) => chat_id);
     const answers = [{ tool_call_id: "w-write it", decision: "allow" }];
-    await admin.post(`/api/v2/chats/${chats[0]}/permissions`, { answers });
+    await admin.post<unknown>(`/api/v2/chats/${chats[0]}/permissions`, { answers });
     (await models.next()).say("done").finish();
     await until(async () => (await world.wayStates(trial)).join() === "passed,needs_you");
     // Its owner continues in the chat of the first way: it is checked again then.
