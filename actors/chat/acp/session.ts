@@ -7,8 +7,10 @@ import { log } from "#base/log.ts";
 import { within } from "#base/retry.ts";
 import { VERSION } from "#base/version.ts";
 import type { HomeFiles, ModelTokens } from "#schema/agents/agent-program.ts";
+import type { TouchedFiles } from "#schema/agents/git-message.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { AgentOption, ChosenOptions } from "#schema/chats/agent-option.ts";
+import type { MessagePart } from "#schema/chats/chat-part.ts";
 import {
   AcpConnection,
   type AgentRequests,
@@ -23,6 +25,7 @@ import {
 import { isModeOption, type SessionOption, toAgentOptions, withConfig, withCurrent } from "#src/acp/options.ts";
 import { ProgramStdio } from "#src/acp/stdio.ts";
 import { filesAway } from "#src/tools/files/real-path.ts";
+import { commandIn, isEdit, pathsIn } from "#src/tools/permission-mode.ts";
 import type { ToolAnswer } from "#src/tools/run.ts";
 import { INTERRUPTED, type ToolAgent } from "#src/tools/tool.ts";
 import { type AgentEvent, AgentEvents, type Asked, type OwnCall } from "./events.ts";
@@ -76,6 +79,8 @@ export class AgentSession {
   readonly done = new Set<string>();
   /** The step that was stored last: its open calls go on in the next one. */
   step: AgentStep | undefined;
+  /** Calls without a result, as the chat shows them. */
+  readonly #shown = new Map<string, MessagePart>();
   #options: readonly SessionOption[];
   #prompt: Promise<void> | undefined;
   #isPrompting = false;
@@ -274,6 +279,20 @@ export class AgentSession {
     return this.events.drain();
   }
 
+  /** Reports to the workspace where calls that have a result now may have changed files, so that the chat's diff shows them. */
+  touched(parts: readonly MessagePart[]): void {
+    for (const part of parts) if (part.type === "tool-call") this.#shown.set(part.tool_call_id ?? "", part);
+    const over = parts.flatMap(({ type, tool_call_id = "" }) => {
+      const shown = type === "tool-result" ? this.#shown.get(tool_call_id) : undefined;
+      return shown && this.#shown.delete(tool_call_id) ? [shown] : [];
+    });
+    const json = touchedBy(over);
+    if (json.paths.length === 0 && json.commands.length === 0) return;
+    this.#agent.call({ method: "POST", path: "/git/touched", json }).catch((error: unknown) => {
+      log("chats").debug("the changes of a coding agent are not looked at immediately: {error}", { error });
+    });
+  }
+
   /** Ends the agent's program with all it has started. */
   end(): void {
     this.#isGone = true;
@@ -362,6 +381,22 @@ export class AgentSession {
     }
   }
 }
+
+const MAX_PATHS = 100;
+const MAX_COMMANDS = 20;
+
+const touchedBy = (calls: readonly MessagePart[]): TouchedFiles => ({
+  paths: calls
+    .flatMap(({ tool_name = "", args }) => (isEdit(tool_name) ? pathsIn(args).map(String) : []))
+    .slice(0, MAX_PATHS),
+  commands: calls
+    .flatMap(({ tool_name, args }) => {
+      const { workdir } = (args ?? {}) as { readonly workdir?: unknown };
+      const place = typeof workdir === "string" && workdir !== "" ? { directory: workdir } : {};
+      return tool_name === "execute" ? [{ command: commandIn(args), ...place }] : [];
+    })
+    .slice(0, MAX_COMMANDS),
+});
 
 const NOT_NOW = "The agent's turn is over, so the call did not run.";
 const REFUSED = "The chat's rules or its owner did not allow this call.";

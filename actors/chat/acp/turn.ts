@@ -254,7 +254,8 @@ export class AgentTurn implements RunningTurn {
     }
     await startedWorkspace(this.#deps, { chat_id, about: begun.about, profile }, this.#abort.signal);
     if (this.isStopped) return undefined;
-    const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, this.#waits);
+    // The daemon of a workspace that has just started is about to connect.
+    const agent = new WorkspaceAgent(this.#deps, { ...begun.about, chat_id, run_id: chat_id }, true);
     const { plan_mode, owner_id } = begun.about;
     const model_tokens = this.#deps.modelTokens({ agent_id: await agent.id(), chat_id, owner_id });
     const { signal } = this.#abort;
@@ -491,6 +492,7 @@ export class AgentTurn implements RunningTurn {
     const stored = stepOf(report, end);
     const session = this.#deps.sessions.of(this.#of.chat_id);
     if (session) session.step = closing === undefined ? step : undefined;
+    session?.touched(messages.flatMap(({ content }) => content));
     const reported = await this.#reporter.ask("reportStep", stored);
     if (reported === "stale" || !reported.goes_on) return "over";
     this.history_version = reported.history_version;

@@ -26,6 +26,7 @@ import {
   TakeCheckpoint,
 } from "#schema/agents/checkpoint.ts";
 import { DesktopAction } from "#schema/agents/desktop-action.ts";
+import { TouchedFiles } from "#schema/agents/git-message.ts";
 import type { ListeningPort } from "#schema/workspaces/listening-port.ts";
 import type { Checkpoints } from "../checkpoints/checkpoints.ts";
 import { codingAgentRoutes } from "../coding-agents/http.ts";
@@ -231,6 +232,17 @@ const makeRoutes = ({
         const edits = files.map((one) => ({ ...one, absolute_path: place(one.path) }));
         const previewed = write ? previewWrite(write.path, place(write.path), write.content) : previewEdits(edits);
         return Response.json(await previewed);
+      },
+    },
+    "/api/v0/git/touched": {
+      POST: async (request: Request) => {
+        const { paths, commands } = await readBody(request, TouchedFiles);
+        touched(request, paths.map(place), true);
+        const chats = parseChats(request);
+        for (const { command, directory = "." } of chats.length > 0 ? commands : []) {
+          void git.ran(chats, command, place(directory), true);
+        }
+        return Response.json({ message: "The repositories are looked at." });
       },
     },
     "/api/v0/checkpoints": {

@@ -35,3 +35,16 @@ export type GitReferences = Static<typeof GitReferences>;
 
 /** Names the chats in whose name the daemon is asked, separated by commas: the one that asks first, then its root. */
 export const CHAT_HEADER = "slipway-chat";
+
+/** Where a chat's coding agent, which works without the daemon's tools, may have changed files. Paths are relative to the agent's folder, or absolute. */
+export const TouchedFiles = t.Object({
+  paths: t.Array(t.String({ minLength: 1, maxLength: 4_096 }), { maxItems: 100 }),
+  commands: t.Array(
+    t.Object({
+      command: t.String({ maxLength: 100_000 }),
+      directory: t.Optional(t.String({ minLength: 1, maxLength: 4_096 })),
+    }),
+    { maxItems: 20 },
+  ),
+});
+export type TouchedFiles = Static<typeof TouchedFiles>;

@@ -2,11 +2,13 @@
 import { expect } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Chat } from "#schema/chats/chat.ts";
+import { systemClock } from "#base/clock.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Fork, Forks } from "#schema/workspaces/fork.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
+import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { createChat, historyOf, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { ScriptedModels } from "#test/support/models/scripted-models.ts";
@@ -176,7 +178,8 @@ testInside(
   "[FO-4] one's chats are copied with the workspace, with their history until then, and go on in the copy",
   async () => {
     const models = new ScriptedModels();
-    await using world = await openWorld({ models });
+    // Coding agents are waited for in real time.
+    await using world = await openWorld({ models, clock: systemClock });
     const { admin } = world;
     const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, TEMPLATE)).id, "dev");
     await awaitBuild(admin, id);
@@ -186,6 +189,10 @@ testInside(
     const isIdle = async (one: string): Promise<boolean> =>
       (await admin.get<Chat>(`/api/v2/chats/${one}`)).status === "waiting";
     await until(() => isIdle(chat.id));
+    await admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT);
+    const coding = { workspace_id: id, coding_agent: "test", permissions: null };
+    const led = await createChat(speaker, "say hello kelp", coding);
+    await until(() => isIdle(led.id));
     await createChat(speaker, "elsewhere");
     (await models.next()).say("not here").finish();
 
@@ -193,8 +200,12 @@ testInside(
     expect(without.copies[0]?.chats).toEqual([]);
     await ended(admin, without);
     const done = await ended(admin, await fork(admin, id, { count: 2, start: true }));
-    const copied = done.copies.map(({ chats, workspace_id }) => ({ ...chats[0], workspace_id }));
-    expect(copied.map(({ from_chat_id }) => from_chat_id)).toEqual([chat.id, chat.id]);
+    const copiesOf = (from: string) =>
+      done.copies.map(({ chats, workspace_id }) => {
+        expect(chats).toHaveLength(2);
+        return { ...chats.find(({ from_chat_id }) => from_chat_id === from), workspace_id };
+      });
+    const copied = copiesOf(chat.id);
     const [first, second] = copied;
     for (const one of copied) {
       expect(await historyOf(admin, one.chat_id ?? "")).toEqual(await historyOf(admin, chat.id));
@@ -210,6 +221,12 @@ testInside(
     call.say("here").finish();
     await until(() => isIdle(first?.chat_id ?? ""));
     expect(await historyOf(admin, second?.chat_id ?? "")).toEqual(await historyOf(admin, chat.id));
+    // The agent of a copy works in the copy's workspace, and has the conversation.
+    const [agents] = copiesOf(led.id);
+    await sendMessage(speaker, agents?.chat_id ?? "", "say here\nfree pwd");
+    await until(async () => (await historyOf(admin, agents?.chat_id ?? "")).at(-1)?.startsWith("tool:"));
+    const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${agents?.chat_id}/messages`);
+    expect(JSON.stringify(messages[0])).toContain(`workspaces/${agents?.workspace_id}/home`);
   },
   60_000,
 );

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
-import type { CodingAgent, CodingAgents } from "#schema/ai/coding-agents.ts";
+import type { CodingAgent, CodingAgentInput, CodingAgents } from "#schema/ai/coding-agents.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { Client } from "#src/client.ts";
 import { startAgentProcess } from "#test/api/agents/reach.ts";
@@ -21,17 +21,24 @@ const BASES: readonly (readonly [ProviderKind, string])[] = [
 /** An output token costs 10 micros. None is the default: the chats themselves ask no model for titles. */
 const PRICE = { is_default: false, model_config: { cost: { input: 1_000_000, output: 10_000_000 } } };
 
-type Options = { readonly env?: Record<string, string>; readonly chats?: number };
+type Options = {
+  readonly env?: Record<string, string>;
+  readonly server?: Record<string, string>;
+  readonly chats?: number;
+};
 
-/** `env`: of the daemon. `chats`: how many may have a turn at the same time. The agents' own names for models lead to the provider of their dialect; `default` leads to the compatible one. */
-export const openAgentGateway = async ({ env = {}, chats = 5 }: Options = {}) => {
-  const world = await openGatewayWorld({ clock: systemClock, env: { SLIPWAY_CHAT_SLOTS: String(chats) } });
+/** `env`: of the daemon; `server`: of the server. `chats`: how many may have a turn at the same time. The agents' own names for models lead to the provider of their dialect; `default` leads to the compatible one. */
+export const openAgentGateway = async ({ env = {}, server: settings = {}, chats = 5 }: Options = {}) => {
+  const slots = { SLIPWAY_CHAT_SLOTS: String(chats) };
+  const world = await openGatewayWorld({ clock: systemClock, env: Object.assign(slots, settings) });
   const { server, owner: admin } = world;
   const upstream = new AgentUpstream();
   const providers = new Map<string, string>();
+  let model_config_id = "";
   for (const [kind, base] of BASES) {
-    const { provider } = await addModel({ owner: admin, upstream } as never, kind, PRICE, `My ${kind}`, base);
+    const { provider, model } = await addModel({ owner: admin, upstream } as never, kind, PRICE, `My ${kind}`, base);
     providers.set(kind, provider.id);
+    model_config_id = model.id;
   }
   await setGateway(admin, {
     names: [{ name: "default", targets: [{ provider_id: providers.get("openai-compat") ?? "", model: "test-model" }] }],
@@ -49,6 +56,8 @@ export const openAgentGateway = async ({ env = {}, chats = 5 }: Options = {}) =>
     /** The owner of the workspace and of its chats. */
     owner: new Client(server.url, seeded.owner_token),
     organization_id: seeded.organization_id,
+    /** A model of the compatible provider. */
+    model_config_id,
     async [Symbol.asyncDispose]() {
       await daemon[Symbol.asyncDispose]();
       await world[Symbol.asyncDispose]();
@@ -58,9 +67,13 @@ export const openAgentGateway = async ({ env = {}, chats = 5 }: Options = {}) =>
   };
 };
 
-/** Turns one of the coding agents on that the server comes with. */
-export const enablePreset = async (admin: Client, name: string): Promise<void> => {
+/** Turns one of the coding agents on that the server comes with; with `more` as the administrator has changed it. */
+export const enablePreset = async (
+  admin: Client,
+  name: string,
+  more: Partial<CodingAgentInput> = {},
+): Promise<void> => {
   const { agents } = await admin.get<CodingAgents>("/api/v2/ai/agents");
   const { name: _, is_preset: __, ...preset } = agents.find((agent) => agent.name === name) as CodingAgent;
-  await admin.put<unknown>(`/api/v2/ai/agents/${name}`, Object.assign(preset, { enabled: true }));
+  await admin.put<unknown>(`/api/v2/ai/agents/${name}`, Object.assign(preset, { enabled: true }, more));
 };

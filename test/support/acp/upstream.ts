@@ -1,11 +1,21 @@
-// A model provider for genuine coding agents: Anthropic Messages, OpenAI Responses and chat completions, and Gemini. A model of it writes the
-// file that the prompt names, `proof-NAME.txt` with its path, with whatever tool the agent offers for that, and says a sentence when it sees the
-// result.
+// A model provider for genuine coding agents: Anthropic Messages, OpenAI Responses and chat completions, and Gemini. What its models do follows from
+// the last of these in the conversation:
+//
+//   Write /PATH/proof-NAME.txt   writes the file with whatever tool the agent offers for that, and says a sentence when it sees the result
+//   Hold on, NAME.               begins to answer, and says nothing more until the agent leaves
+//
+// To everything else they say the sentence.
 export const SENTENCE = "The file is written, as you asked.";
+/** What a model says before it holds on. */
+export const HOLDING = "I am looking into it.";
 
 type Json = Record<string, unknown>;
 type Use = { readonly name: string; readonly args: Json };
 type Event = { readonly event?: string; readonly data: unknown };
+/** What the model does: calls a tool, or says something, and then ends or holds on. */
+type Act = { readonly use: Use | undefined; readonly text: string; readonly id: string };
+/** The events of a stream, and how many of them there are until the model has said something. */
+type Answer = { readonly events: readonly Event[]; readonly said: number };
 
 export class AgentUpstream implements AsyncDisposable {
   readonly #server: Bun.Server<undefined>;
@@ -13,6 +23,8 @@ export class AgentUpstream implements AsyncDisposable {
   readonly calls: { readonly path: string; readonly key: string }[] = [];
   /** Bodies of the calls, as they came. */
   readonly bodies: string[] = [];
+  /** Names of those whose calls are held now. */
+  readonly held: string[] = [];
 
   constructor() {
     this.#server = Bun.serve({
@@ -41,37 +53,44 @@ export class AgentUpstream implements AsyncDisposable {
     this.calls.push({ path: pathname, key });
     if (pathname.endsWith("/count_tokens")) return Response.json({ input_tokens: 10 });
     if (pathname.includes("countTokens")) return Response.json({ totalTokens: 10 });
-    if (pathname.endsWith("/messages"))
-      return anthropic(body, useFor(text, namesIn(body, "name"), has(body, '"tool_result"')));
-    if (pathname.endsWith("/responses")) {
-      return responses(body, useFor(text, namesIn(body, "name"), has(body, '"function_call_output"')));
-    }
-    if (pathname.endsWith("/chat/completions")) {
-      const names = list(body.tools).map((tool) => String((tool.function as Json | undefined)?.name));
-      return completions(
-        body,
-        useFor(
-          text,
-          names,
-          list(body.messages).some(({ role }) => role === "tool"),
-        ),
-      );
-    }
-    if (pathname.includes("enerateContent")) {
-      const names = list(body.tools).flatMap((tool) => list(tool.functionDeclarations).map(({ name }) => String(name)));
-      return gemini(body, useFor(text, names, has(body, '"functionResponse"')), pathname.includes("stream"));
-    }
+    const said = JSON.stringify(body.messages ?? body.input ?? body.contents ?? []);
+    const prompt = [...said.matchAll(PROMPTS)].at(-1);
+    const after = said.slice(prompt?.index ?? 0);
+    const names = toolNames(body);
+    const isDone = RESULTS.some((mark) => after.includes(mark));
+    // Side calls, such as those for titles, offer no tools.
+    const holder = names.length > 0 ? prompt?.groups?.holder : undefined;
+    const act: Act = {
+      use: isDone ? undefined : useFor(prompt?.groups?.path, names),
+      text: holder === undefined ? SENTENCE : HOLDING,
+      id: `call_${this.calls.length}`,
+    };
+    if (pathname.endsWith("/messages") && body.stream !== true) return Response.json(anthropicMessage(body));
+    const answer = streamFor(pathname, body, act);
+    if (answer instanceof Response) return answer;
+    if (answer) return holder === undefined ? events(answer.events) : this.#hold(request, holder, answer);
     return Response.json({ error: { message: "not found" } }, { status: 404 });
+  }
+
+  /** Answers up to what the model says first. */
+  #hold({ signal }: Request, holder: string, { events: all, said }: Answer): Response {
+    this.held.push(holder);
+    signal.addEventListener("abort", () => this.held.splice(this.held.indexOf(holder), 1));
+    const begun = new TextEncoder().encode(textOf(all.slice(0, said)));
+    return new Response(new ReadableStream({ start: (controller) => controller.enqueue(begun) }), { headers: STREAM });
   }
 }
 
 /** What the model writes into the file. */
 export const WRITTEN = "made by the agent";
 
-/** The call that writes the file; undefined: it was made, or the agent asks for something else, such as a title. */
-const useFor = (text: string, names: readonly string[], isDone: boolean): Use | undefined => {
-  const [path] = /\/[\w/.-]*proof-[a-z-]+\.txt/.exec(text) ?? [];
-  if (isDone || path === undefined) return undefined;
+const PROMPTS = /Write (?<path>\/[\w/.-]*proof-[a-z-]+\.txt)|Hold on, (?<holder>[a-z-]+)|Answer me/g;
+/** How results of tools are marked in the four dialects. */
+const RESULTS = ['"tool_result"', '"function_call_output"', '"role":"tool"', '"functionResponse"'];
+
+/** The call that writes the file; undefined: the agent asks for something else, or offers nothing for it. */
+const useFor = (path: string | undefined, names: readonly string[]): Use | undefined => {
+  if (path === undefined) return undefined;
   const command = `printf '%s' '${WRITTEN}' > ${path}`;
   const uses: readonly Use[] = [
     { name: "Write", args: { file_path: path, content: WRITTEN } },
@@ -85,63 +104,71 @@ const useFor = (text: string, names: readonly string[], isDone: boolean): Use | 
 };
 
 const list = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : []);
-const namesIn = (body: Json, member: string): string[] => list(body.tools).map((tool) => String(tool[member]));
-const has = ({ messages, input, contents }: Json, mark: string): boolean =>
-  JSON.stringify(messages ?? input ?? contents ?? []).includes(mark);
 
-const events = (all: readonly Event[]): Response =>
-  new Response(
-    all
-      .map(
-        ({ event, data }) =>
-          `${event ? `event: ${event}\n` : ""}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
-      )
-      .join(""),
-    { headers: { "content-type": "text/event-stream" } },
-  );
+/** Of whichever dialect. */
+const toolNames = ({ tools }: Json): string[] =>
+  list(tools).flatMap(({ name, function: made, functionDeclarations }) => [
+    ...[name, (made as Json | undefined)?.name].filter((one) => typeof one === "string"),
+    ...list(functionDeclarations).map((one) => String(one.name)),
+  ]);
 
-const anthropic = ({ model, stream }: Json, use: Use | undefined): Response => {
-  const usage = { input_tokens: 10, output_tokens: 1 };
-  const message = {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model,
-    content: [],
-    stop_reason: null,
-    stop_sequence: null,
-    usage,
-  };
-  if (!stream)
-    return Response.json(Object.assign(message, { content: [{ type: "text", text: "ok" }], stop_reason: "end_turn" }));
-  const block = use ? { type: "tool_use", id: "toolu_1", name: use.name, input: {} } : { type: "text", text: "" };
-  const delta = use
-    ? { type: "input_json_delta", partial_json: JSON.stringify(use.args) }
-    : { type: "text_delta", text: SENTENCE };
-  const end = { stop_reason: use ? "tool_use" : "end_turn", stop_sequence: null };
-  return events(
-    [
-      { type: "message_start", message },
-      { type: "content_block_start", index: 0, content_block: block },
-      { type: "content_block_delta", index: 0, delta },
-      { type: "content_block_stop", index: 0 },
-      { type: "message_delta", delta: end, usage: { output_tokens: 7 } },
-      { type: "message_stop" },
-    ].map((data) => ({ event: data.type, data })),
-  );
+const streamFor = (pathname: string, body: Json, act: Act): Answer | Response | undefined => {
+  if (pathname.endsWith("/messages")) return anthropic(body, act);
+  if (pathname.endsWith("/responses")) return responses(body, act);
+  if (pathname.endsWith("/chat/completions")) return completions(body, act);
+  return pathname.includes("enerateContent") ? gemini(body, act, pathname.includes("stream")) : undefined;
 };
 
-const responses = ({ model }: Json, use: Use | undefined): Response => {
+const STREAM = { "content-type": "text/event-stream" };
+const textOf = (all: readonly Event[]): string =>
+  all
+    .map(
+      ({ event, data }) =>
+        `${event ? `event: ${event}\n` : ""}data: ${typeof data === "string" ? data : JSON.stringify(data)}\n\n`,
+    )
+    .join("");
+const events = (all: readonly Event[]): Response => new Response(textOf(all), { headers: STREAM });
+
+const anthropicMessage = ({ model }: Json): Json => ({
+  id: "msg_1",
+  type: "message",
+  role: "assistant",
+  model,
+  content: [{ type: "text", text: "ok" }],
+  stop_reason: "end_turn",
+  stop_sequence: null,
+  usage: { input_tokens: 10, output_tokens: 1 },
+});
+
+const anthropic = (body: Json, { use, text, id }: Act): Answer => {
+  const message = Object.assign(anthropicMessage(body), { content: [], stop_reason: null });
+  const block = use ? { type: "tool_use", id: `toolu_${id}`, name: use.name, input: {} } : { type: "text", text: "" };
+  const delta = use
+    ? { type: "input_json_delta", partial_json: JSON.stringify(use.args) }
+    : { type: "text_delta", text };
+  const end = { stop_reason: use ? "tool_use" : "end_turn", stop_sequence: null };
+  const all = [
+    { type: "message_start", message },
+    { type: "content_block_start", index: 0, content_block: block },
+    { type: "content_block_delta", index: 0, delta },
+    { type: "content_block_stop", index: 0 },
+    { type: "message_delta", delta: end, usage: { output_tokens: 7 } },
+    { type: "message_stop" },
+  ];
+  return { events: all.map((data) => ({ event: data.type, data })), said: 3 };
+};
+
+const responses = ({ model }: Json, { use, text, id }: Act): Answer => {
   const item = use
-    ? { type: "function_call", id: "fc_1", call_id: "call_1", name: use.name, arguments: JSON.stringify(use.args) }
+    ? { type: "function_call", id: `fc_${id}`, call_id: id, name: use.name, arguments: JSON.stringify(use.args) }
     : {
         type: "message",
-        id: "m_1",
+        id: `m_${id}`,
         role: "assistant",
         status: "completed",
-        content: [{ type: "output_text", text: SENTENCE, annotations: [] }],
+        content: [{ type: "output_text", text, annotations: [] }],
       };
-  const response = { id: "resp_1", object: "response", status: "in_progress", model, output: [] as unknown[] };
+  const response = { id: `resp_${id}`, object: "response", status: "in_progress", model, output: [] as unknown[] };
   const usage = {
     input_tokens: 10,
     output_tokens: 5,
@@ -151,44 +178,44 @@ const responses = ({ model }: Json, use: Use | undefined): Response => {
   };
   const said = {
     type: "response.output_text.delta",
-    item_id: "m_1",
+    item_id: `m_${id}`,
     output_index: 0,
     content_index: 0,
-    delta: SENTENCE,
+    delta: text,
   };
   const completed = Object.assign({}, response, { status: "completed", output: [item], usage });
   const begun = Object.assign({}, item, use ? { arguments: "" } : { content: [] });
-  return events(
-    [
-      { type: "response.created", response },
-      { type: "response.output_item.added", output_index: 0, item: begun },
-      ...(use ? [] : [said]),
-      { type: "response.output_item.done", output_index: 0, item },
-      { type: "response.completed", response: completed },
-    ].map((data) => ({ event: data.type, data })),
-  );
+  const all = [
+    { type: "response.created", response },
+    { type: "response.output_item.added", output_index: 0, item: begun },
+    ...(use ? [] : [said]),
+    { type: "response.output_item.done", output_index: 0, item },
+    { type: "response.completed", response: completed },
+  ];
+  return { events: all.map((data) => ({ event: data.type, data })), said: 3 };
 };
 
-const completions = ({ model }: Json, use: Use | undefined): Response => {
+const completions = ({ model }: Json, { use, text, id }: Act): Answer => {
   const chunk = (choices: unknown[], more: Json = {}): Event => ({
     data: Object.assign({ id: "c1", object: "chat.completion.chunk", created: 1, model, choices }, more),
   });
   const call = use && {
     index: 0,
-    id: "call_1",
+    id,
     type: "function",
     function: { name: use.name, arguments: JSON.stringify(use.args) },
   };
-  const delta = call ? { role: "assistant", tool_calls: [call] } : { role: "assistant", content: SENTENCE };
-  return events([
+  const delta = call ? { role: "assistant", tool_calls: [call] } : { role: "assistant", content: text };
+  const all = [
     chunk([{ index: 0, delta, finish_reason: null }]),
     chunk([{ index: 0, delta: {}, finish_reason: use ? "tool_calls" : "stop" }]),
     chunk([], { usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 } }),
     { data: "[DONE]" },
-  ]);
+  ];
+  return { events: all, said: 1 };
 };
 
-const gemini = ({ generationConfig }: Json, use: Use | undefined, isStream: boolean): Response => {
+const gemini = ({ generationConfig }: Json, { use, text }: Act, isStream: boolean): Answer | Response => {
   const { responseMimeType, responseJsonSchema } = (generationConfig ?? {}) as Json;
   const wantsJson = responseMimeType === "application/json" || responseJsonSchema !== undefined;
   const choice = {
@@ -198,11 +225,14 @@ const gemini = ({ generationConfig }: Json, use: Use | undefined, isStream: bool
     reasoning: "x",
     next_speaker: "user",
   };
-  const text = wantsJson ? JSON.stringify(choice) : SENTENCE;
-  const part = use ? { functionCall: { name: use.name, args: use.args } } : { text };
-  const answer = {
-    candidates: [{ content: { role: "model", parts: [part] }, finishReason: "STOP", index: 0 }],
-    usageMetadata: { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 },
-  };
-  return isStream ? events([{ data: answer }]) : Response.json(answer);
+  const said = { text: wantsJson ? JSON.stringify(choice) : text };
+  const part = use ? { functionCall: { name: use.name, args: use.args } } : said;
+  const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 };
+  const message = (more: Json): Json => ({
+    candidates: [Object.assign({ content: { role: "model", parts: [part] }, index: 0 }, more)],
+    usageMetadata,
+  });
+  const whole = message({ finishReason: "STOP" });
+  if (!isStream) return Response.json(whole);
+  return text === HOLDING ? { events: [{ data: message({}) }], said: 1 } : { events: [{ data: whole }], said: 1 };
 };

@@ -1,0 +1,311 @@
+// Everything above the engine of a chat, on chats that are led with coding agents: one row for each feature, each tried with a genuine agent where
+// its cache is, and with the scripted one.
+import { expect } from "bun:test";
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { sealedFor } from "#actors/notifications/push.ts";
+import { sha256, uuid } from "#base/ids.ts";
+import { insertSubscription } from "#db/notifications/deliveries.ts";
+import type { GitMessage } from "#schema/agents/git-message.ts";
+import type { AuditLog } from "#schema/audit.ts";
+import type { Chat, ChatMessage, EditedMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { ChatCost } from "#schema/chats/chat-cost.ts";
+import { Client } from "#src/client.ts";
+import { Consumer } from "#test/hooks/world.ts";
+import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.ts";
+import { beginAgentChat, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
+import { HOLDING, SENTENCE, WRITTEN } from "#test/support/acp/upstream.ts";
+import { Follower, said, sendMessage } from "#test/support/chats.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { gatewayCalls } from "#test/support/models/gateway-world.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { makeRepository } from "#test/support/repository.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
+
+/** How a chat's agent is asked for the same things. */
+type Lead = {
+  readonly name: string;
+  /** Asks, writes `WRITTEN` into the file, and says the sentence. Its model is called once at least. */
+  readonly write: (path: string) => string;
+  /** Says something, and works until it is cancelled. */
+  readonly hold: { readonly prompt: string; readonly words: string };
+  /** Says the sentence. */
+  readonly answer: string;
+};
+const SCRIPTED: Lead = {
+  name: "test",
+  write: (path) => `call\nedit ${path} ${WRITTEN}\nsay ${SENTENCE}`,
+  hold: { prompt: "wait", words: "waiting" },
+  answer: `say ${SENTENCE}`,
+};
+const GENUINE: Lead = {
+  name: "opencode",
+  write: (path) => `Write ${path}`,
+  hold: { prompt: "Hold on, opencode.", words: HOLDING },
+  answer: "Answer me.",
+};
+
+// The example of RFC 8291, appendix A: what a browser is sent is only counted here.
+const BROWSER = {
+  p256dh: "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+  auth: "BTBZMqHH6r4Tts7J_aSIgg",
+};
+let pushed = 0;
+const browser = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  fetch: () => {
+    pushed += 1;
+    return new Response(null, { status: 201 });
+  },
+});
+await forFile(Promise.resolve({ [Symbol.asyncDispose]: () => browser.stop(true) }));
+const consumer = needs.python3.found ? await forFile(Consumer.start()) : undefined;
+const PATH = `${join(needs.agents.file, "node_modules/.bin")}:${process.env.PATH}`;
+const server = Object.assign(
+  { SLIPWAY_CHAT_TITLES: "true", SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8" },
+  consumer?.env(),
+);
+const world = await forFile(openAgentGateway({ env: { PATH }, server }));
+const { owner, admin, home } = world;
+await setAgent(world, "test");
+const repository = makeRepository(join(home, "work"), { empty: true });
+const { store, encryption } = contextOf(world.server);
+const [subscription, endpoint] = [uuid(), `http://127.0.0.1:${browser.port}/push`];
+const sealed = encryption.seal(JSON.stringify(Object.assign({ endpoint }, BROWSER)), sealedFor(subscription));
+await store.commit([
+  insertSubscription({
+    id: subscription,
+    user_id: world.seeded.owner_id,
+    endpoint_hash: sha256(endpoint),
+    sealed,
+    created_at: 1,
+  }),
+]);
+
+/** A chat of the table: rows are tried on it one after the other. */
+type Led = {
+  readonly lead: Lead;
+  readonly id: string;
+  readonly path: string;
+  readonly file: string;
+  /** Pushes before it. */
+  readonly pushed: number;
+};
+const chatOf = ({ path }: Led): Promise<Chat> => owner.get<Chat>(path);
+const comesTo = (led: Led, wanted: string) =>
+  until(
+    async () => {
+      const { status, last_error } = await chatOf(led);
+      if (last_error) throw new Error(JSON.stringify(last_error));
+      return status === wanted;
+    },
+    { what: `${wanted} of ${led.lead.name}`, patience: 120_000 },
+  );
+const messagesOf = async ({ path }: Led): Promise<ChatMessage[]> =>
+  (await owner.get<MessagePage>(`${path}/messages?limit=200`)).messages.reverse();
+const lastWords = async (led: Led): Promise<string> =>
+  ((await messagesOf(led)).at(-1)?.content ?? []).map(({ text = "" }) => text).join("");
+const allow = async (led: Led): Promise<void> => {
+  await comesTo(led, "requires_action");
+  const [call] = await pendingCalls(owner, led.id);
+  const answers = [{ tool_call_id: call?.tool_call_id, decision: "allow" }];
+  await owner.post<unknown>(`${led.path}/permissions`, { answers });
+};
+/** Sends a message and waits for the words of its answer. */
+const say = async (led: Led, prompt: string, words: string): Promise<void> => {
+  const before = (await messagesOf(led)).length;
+  await sendMessage({ owner }, led.id, prompt);
+  await until(async () => (await messagesOf(led)).length > before + 1, { patience: 120_000 });
+  await comesTo(led, "waiting");
+  expect(await lastWords(led)).toContain(words);
+};
+const hold = async (led: Led): Promise<Follower> => {
+  const follower = await Follower.open(owner, led.id);
+  await sendMessage({ owner }, led.id, led.lead.hold.prompt);
+  await follower.until(({ preview }) => preview.includes(led.lead.hold.words));
+  return follower;
+};
+const statusOf = async (client: Client, method: string, path: string, body?: unknown): Promise<number> =>
+  (await client.fetch(method, path, body)).status;
+
+/** The features, in the order in which one chat goes through them. The first message has asked for a file. */
+const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<void>])[] = [
+  [
+    "push notifications of what waits for an approval",
+    async (led) => {
+      await comesTo(led, "requires_action");
+      await until(() => pushed > led.pushed);
+      expect(existsSync(led.file)).toBe(false);
+      await allow(led);
+      await comesTo(led, "waiting");
+      expect(readFileSync(led.file, "utf8").trim()).toBe(WRITTEN);
+    },
+  ],
+  ["titles", async (led) => void (await until(async () => (await chatOf(led)).title === SENTENCE.replace(/\.$/, "")))],
+  [
+    "unread, and the read cursor that moves for who reads",
+    async (led) => {
+      expect((await chatOf(led)).has_unread).toBe(true);
+      using _reader = await Follower.open(owner, led.id);
+      await until(async () => !(await chatOf(led)).has_unread);
+    },
+  ],
+  [
+    "search",
+    async (led) => {
+      const query = encodeURIComponent(`search:"${SENTENCE}"`);
+      await until(async () => (await owner.get<Chat[]>(`/api/v2/chats?q=${query}`)).some(({ id }) => id === led.id));
+    },
+  ],
+  [
+    "the diff of the panel",
+    async (led) => {
+      using socket = await owner.socket(`${led.path}/stream/git`);
+      for (;;) {
+        const { repositories = [] } = await socket.json<GitMessage>();
+        if (repositories.some(({ unified_diff = "" }) => unified_diff.includes(`+${WRITTEN}`))) return;
+      }
+    },
+  ],
+  [
+    "cost in the chat's figures, and for each turn",
+    async (led) => {
+      const cost = await owner.get<ChatCost>(`${led.path}/cost`);
+      const calls = (await gatewayCalls(admin)).filter(({ chat_id }) => chat_id === led.id);
+      const sum = calls.reduce((all, { cost_micros }) => all + (cost_micros ?? 0), 0);
+      expect(calls.length).toBeGreaterThan(0);
+      expect(sum).toBeGreaterThan(0);
+      // Titles cost something, too.
+      expect(cost.total_cost_micros).toBeGreaterThan(sum);
+      const [first] = await messagesOf(led);
+      const turn = { cost_micros: sum, request_count: calls.length, unpriced_request_count: 0 };
+      expect(cost.turns).toEqual([{ message_id: first?.id ?? 0, ...turn }]);
+    },
+  ],
+  [
+    "the audit log",
+    async (led) => {
+      const query = `/api/v2/audit?limit=10&q=resource_type:chat+resource_id:${led.id}`;
+      const { audit_logs } = await admin.get<{ audit_logs: AuditLog[] }>(query);
+      expect(audit_logs.map(({ action }) => action)).toContain("create");
+    },
+  ],
+  [
+    "sharing: another person reads along and cannot write",
+    async (led) => {
+      const { user_id, token } = await seedUser(world.server, { organization_id: world.organization_id });
+      const other = new Client(world.server.url, token);
+      expect(await statusOf(other, "GET", led.path)).toBe(404);
+      await owner.patch(`${led.path}/acl`, { user_roles: { [user_id]: "read" } });
+      using reader = await Follower.open(other, led.id);
+      const before = (await messagesOf(led)).length;
+      await say(led, led.lead.answer, SENTENCE);
+      await reader.until(({ history }) => history.length === before + 2);
+      expect(reader.history.at(-1)).toContain(SENTENCE);
+      for (const [method, path, body] of [
+        ["POST", "messages", { content: said("mine") }],
+        ["POST", "interrupt", {}],
+        ["POST", "permissions", { answers: [] }],
+      ] as const) {
+        expect([path, await statusOf(other, method, `${led.path}/${path}`, body)]).toEqual([path, 403]);
+      }
+    },
+  ],
+  [
+    "interrupt, with what was said until then",
+    async (led) => {
+      using _follower = await hold(led);
+      await owner.post<unknown>(`${led.path}/interrupt`, {});
+      await comesTo(led, "waiting");
+      expect(await lastWords(led)).toContain(led.lead.hold.words);
+    },
+  ],
+  [
+    "the queue, and a queued message that is promoted",
+    async (led) => {
+      using follower = await hold(led);
+      const before = (await messagesOf(led)).length;
+      await sendMessage({ owner }, led.id, led.lead.answer);
+      await follower.until(({ queue }) => queue.length === 1);
+      await owner.post<unknown>(`${led.path}/queue/${follower.queue[0]?.id}/promote`, {});
+      await until(async () => (await messagesOf(led)).length >= before + 3, { patience: 120_000 });
+      await comesTo(led, "waiting");
+      expect(await lastWords(led)).toContain(SENTENCE);
+    },
+  ],
+  [
+    "lifecycle hooks",
+    async (led) => {
+      const seen = ((await consumer?.seen()) ?? []).filter(({ request }) => request.meta.chat_id === led.id);
+      expect(seen.flatMap(({ problems }) => problems)).toEqual([]);
+      const events = new Set(seen.map(({ event }) => event));
+      for (const event of ["user_prompt_submit", "pre_tool_use", "post_tool_use", "stop"])
+        expect(events).toContain(event);
+    },
+  ],
+  [
+    "forks",
+    async (led) => {
+      const fork = await owner.post<Chat>(`${led.path}/fork`, {});
+      const copy = { ...led, id: fork.id, path: `/api/v2/chats/${fork.id}` };
+      expect(fork.coding_agent).toBe(led.lead.name);
+      expect(await messagesOf(copy)).toHaveLength((await messagesOf(led)).length);
+      await say(copy, led.lead.answer, SENTENCE);
+      await owner.delete(copy.path);
+    },
+  ],
+  [
+    "an edit of an earlier message, with undo",
+    async (led) => {
+      expect(existsSync(led.file)).toBe(true);
+      const first = (await messagesOf(led)).find(({ role }) => role === "user");
+      const body = { content: said(led.lead.answer), restore_files: true };
+      const { warnings } = await owner.patch<EditedMessage>(`${led.path}/messages/${first?.id}`, body);
+      expect([warnings, existsSync(led.file)]).toEqual([[], false]);
+      await until(async () => (await messagesOf(led)).length === 2, { patience: 120_000 });
+      await comesTo(led, "waiting");
+      expect(await lastWords(led)).toContain(SENTENCE);
+    },
+  ],
+  [
+    "archive and delete",
+    async (led) => {
+      const homeOf = join(home, ".local/state/slipway/coding-agents/homes", led.id);
+      await owner.patch<unknown>(led.path, { archived: true });
+      expect(await statusOf(owner, "POST", `${led.path}/messages`, { content: said("more") })).toBe(409);
+      await owner.patch<unknown>(led.path, { archived: false });
+      await say(led, led.lead.answer, SENTENCE);
+      expect(existsSync(homeOf)).toBe(true);
+      await owner.delete(led.path);
+      expect(await statusOf(owner, "GET", led.path)).toBe(404);
+      await until(() => !existsSync(homeOf));
+    },
+  ],
+];
+
+for (const lead of [SCRIPTED, GENUINE]) {
+  const wanted = [needs.git, needs.python3, ...(lead === GENUINE ? [needs.agents] : [])];
+  testNeeding(
+    wanted,
+    `[CA-25] a chat with the agent "${lead.name}" has every feature of the table`,
+    async () => {
+      if (lead === GENUINE) await enablePreset(admin, lead.name);
+      const before = pushed;
+      const file = join(repository.root, `proof-${lead.name}.txt`);
+      const { id } = await beginAgentChat(world, lead.write(lead === GENUINE ? file : `work/proof-${lead.name}.txt`), {
+        coding_agent: lead.name,
+        model_config_id: world.model_config_id,
+        permissions: { default: "ask_changes", rules: [] },
+      });
+      const led: Led = { lead, id, path: `/api/v2/chats/${id}`, file, pushed: before };
+      const failed: string[] = [];
+      for (const [feature, run] of FEATURES) {
+        await run(led).catch((error: unknown) => failed.push(`${feature}: ${String(error)}`));
+      }
+      expect(failed).toEqual([]);
+    },
+    300_000,
+  );
+}
