@@ -1,13 +1,14 @@
 // A person who decides what a chat may do: the mode in the composer, an edit as a diff, a command with its parts, an answer from a
 // notification of the system while the page is elsewhere, and from a phone what a coding agent asks that was started on a laptop. On the phone
 // the diff is read and the workspace restarted, too.
-// node approve.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE [FOLDER]
+// node approve.mjs CHROMIUM URL EMAIL PASSWORD SUBSCRIPTION MESSAGE AGENT [FOLDER]
 import { readFileSync } from "node:fs";
 import { inApp, openPage, signIn } from "./app-page.mjs";
 import { askTest } from "./ask.mjs";
 import { playSubscribing } from "./play-subscribing.mjs";
 
-const [file, url, email, password, subscription, message, folder] = process.argv.slice(2);
+const [file, url, email, password, subscription, message, ofAgent, folder] = process.argv.slice(2);
+const agent = JSON.parse(ofAgent);
 
 await inApp({ file, url, folder }, async ({ page, context, result, at, look }) => {
   await context.grantPermissions(["notifications"], { origin: new URL(url).origin });
@@ -101,12 +102,13 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByRole("button", { name: "No workspace" }).click();
   await page.getByRole("button", { name: /^story/ }).click();
   await page.getByRole("button", { name: "coder", exact: true }).click();
-  await page.getByRole("button", { name: "Test agent Coding agent" }).click();
-  await page.getByRole("button", { name: "Test agent", exact: true }).waitFor();
-  await text.fill("edit greeting hello\nsay The greeting is written.");
+  await page.getByRole("button", { name: `${agent.label} Coding agent` }).click();
+  await page.getByRole("button", { name: agent.label, exact: true }).waitFor();
+  await text.fill(agent.prompt);
   await text.press("Control+Enter");
   await page.waitForURL("**/chats/*");
-  await page.getByRole("button", { name: "Allow once" }).waitFor();
+  // A genuine agent takes its time to start.
+  await page.getByRole("button", { name: "Allow once" }).waitFor({ timeout: 120_000 });
   await look("agent-laptop");
   const pocket = await context
     .browser()
@@ -115,12 +117,12 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     await pocket.addCookies(await context.cookies());
     const phone = await openPage(pocket, result.wrong);
     await phone.goto(page.url());
-    const question = phone.getByRole("group", { name: /greeting/ });
+    const question = phone.getByRole("group", { name: /proof-phone/ });
     await question.waitFor();
     result.question = await question.getByRole("heading").textContent();
     await look("agent-phone", phone);
     await phone.getByRole("button", { name: "Allow once" }).tap();
-    await phone.getByText("The greeting is written.").last().waitFor();
+    await phone.getByText(agent.words).last().waitFor();
     await look("agent-phone-done", phone);
     await pocket.close();
   }

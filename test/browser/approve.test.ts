@@ -5,7 +5,11 @@ import { join } from "node:path";
 import type { Chat } from "#schema/chats/chat.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { openPlace, STORY_ENV } from "#test/crash/server-story.ts";
+import { enablePreset } from "#test/support/acp/agent-gateway.ts";
 import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
+import { AgentUpstream, SENTENCE, WRITTEN } from "#test/support/acp/upstream.ts";
+import { setGateway } from "#test/support/models/gateway-world.ts";
+import { addModel } from "#test/support/models/model-world.ts";
 import { BROKEN, TalkingModel } from "#test/support/models/talking-model.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { PushService } from "#test/support/push-service.ts";
@@ -14,22 +18,46 @@ import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { ownComplaints, runStory, strayRequests } from "./story.ts";
 
+/** The agent that asks on the laptop: Claude Code where its cache is, else the tests' own. */
+const CLAUDE = {
+  label: "Claude Code",
+  prompt: (home: string) => `Write ${home}/proof-phone.txt`,
+  file: "proof-phone.txt",
+  text: WRITTEN,
+  words: SENTENCE,
+};
+const SCRIPTED = {
+  label: "Test agent",
+  prompt: () => "edit proof-phone.txt hello\nsay The greeting is written.",
+  file: "proof-phone.txt",
+  text: "hello\n",
+  words: "The greeting is written.",
+};
+const agent = needs.agents.found ? CLAUDE : SCRIPTED;
+
 testNeeding(
   [needs.chromium, needs.node, needs.openssl, needs.git],
-  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][WB-94][CA-2] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification and a coding agent's from a phone; a late press changes nothing; on a phone the diff is read and the workspace restarted",
+  "[CB-13][CB-14][CB-15][PE-12][NO-13][WB-4][WB-6][WB-94][CA-2][CA-11] a person picks the mode, approves an edit as a diff and a command for good, and allows an edit from a notification and a coding agent's from a phone; a late press changes nothing; on a phone the diff is read and the workspace restarted",
   async () => {
     using scratch = tempDirectory();
     using service = await PushService.start(scratch.path);
     const reach = { SLIPWAY_WEBPUSH_PRIVATE_NETWORKS: "127.0.0.0/8", NODE_EXTRA_CA_CERTS: service.certificate };
+    await using upstream = new AgentUpstream();
     await using story = await openPlace(
       async (_, stack) => {
         const model = stack.use(await TalkingModel.start());
         return `${model.server.url}/v1`;
       },
       { ...STORY_ENV, ...reach },
+      async ({ admin }) => {
+        if (agent === SCRIPTED) return void (await admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT));
+        await addModel({ owner: admin, upstream } as never, "anthropic", { is_default: false }, "Anthropic", "/v1");
+        await setGateway(admin, { default_names: { anthropic: "test-model" } });
+        const command = join(needs.agents.file, "node_modules/.bin/claude-agent-acp");
+        await enablePreset(admin, "claude-code", { command, install_script: "" });
+      },
     );
     const { admin, organization_id } = story.world;
-    await admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT);
     const work = join(story.home, "work");
     const repository = makeRepository(work, { empty: true });
     const sum = join(work, "sum.sh");
@@ -65,6 +93,7 @@ testNeeding(
       ADMIN.password,
       JSON.stringify(service.subscription),
       message,
+      JSON.stringify({ label: agent.label, prompt: agent.prompt(story.home), words: agent.words }),
     ];
     const told = await runStory("approve.mjs", given, acts, needs.chromium);
     expect(told).toMatchObject({
@@ -83,8 +112,8 @@ testNeeding(
       late: "The chat no longer waits for this approval.",
       changes: expect.stringContaining("- echo $(($1 - $2))"),
     });
-    expect(told.question).toBe("Create greeting?");
-    expect(readFileSync(join(story.home, "greeting"), "utf8")).toBe("hello\n");
+    expect(told.question).toBe(`Create ${agent.file}?`);
+    expect(readFileSync(join(story.home, agent.file), "utf8")).toBe(agent.text);
     expect(await waits()).toBe(true);
     expect(strayRequests(told, story.place.client.url.origin)).toEqual([]);
     expect(ownComplaints(told)).toEqual([]);

@@ -18,10 +18,14 @@ import type { Check, CheckOptions } from "./store/store-crash.ts";
 export const STORY_ENV = { SLIPWAY_CHAT_TITLES: "false" };
 const STEPS = 8;
 
-/** A server whose chats use the model whose address `begin` answers, with a local workspace called story that is running. */
+/**
+ * A server whose chats use the model whose address `begin` answers, with a local workspace called story that is running. `prepare` is what an
+ * administrator does before there is a workspace.
+ */
 export const openPlace = async (
   begin: (place: ServerPlace, stack: AsyncDisposableStack) => Promise<string>,
   env: Record<string, string> = STORY_ENV,
+  prepare: (world: World) => Promise<void> = async () => {},
 ) => {
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await ServerPlace.make());
@@ -32,6 +36,7 @@ export const openPlace = async (
   const provider = { provider: "openai-compat", display_name: "Coder", base_url, api_key: "k" };
   const { id } = await admin.post<{ id: string }>("/api/v2/chats/providers", provider);
   await admin.post("/api/v2/chats/model-configs", { provider_id: id, model: "coder", is_default: true });
+  await prepare(world);
   const workspace = await makeWorkspace(admin, "story", await localTemplate(world));
   await until(async () => {
     const { latest_build } = await read<typeof workspace>(admin, `/api/v2/workspaces/${workspace.id}`);

@@ -52,8 +52,8 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
 
 /** Of test/binary: what needs the binary, or says the same from source, is run against it alone. */
 export const BINARY_ALONE: readonly string[] = [
-  ...["devcontainer-agents", "docker", "docker-hostile", "docker-terraform", "native-code", "operator", "repository"],
-  ...["repository-shapes"],
+  ...["container-agents", "devcontainer-agents", "docker", "docker-hostile", "docker-terraform", "native-code", "operator"],
+  ...["repository", "repository-shapes"],
   ...["program", "offline"],
 ].map((name) => `test/binary/${name}.test.ts`);
 /** Of test/binary: what knows nothing of the binary, or would show nothing more alongside it, is run from source alone. */

@@ -1,0 +1,135 @@
+// What every genuine coding agent goes through, in any workspace: it edits a repository once a person has allowed it, is interrupted in
+// the middle of an answer, is killed and continues the conversation, and its work is undone.
+import { expect } from "bun:test";
+import type { Chat, ChatMessage, EditedMessage, MessagePage } from "#schema/chats/chat.ts";
+import type { Client } from "#src/client.ts";
+import { Follower, said, sendMessage } from "../chats.ts";
+import { until } from "../until.ts";
+import { agentsOf, kill, pendingCalls } from "./agent-world.ts";
+import { type AgentUpstream, HOLDING, SENTENCE, WRITTEN } from "./upstream.ts";
+
+export type StoryPlace = {
+  /** The owner of the chat. */
+  readonly owner: Client;
+  readonly organization_id: string;
+  readonly workspace_id: string;
+  readonly upstream: AgentUpstream;
+  /** A repository in the workspace: its path, what a file in it holds, undefined where it does not exist, and what `git status` says. */
+  readonly repository: string;
+  readonly read: (path: string) => Promise<string | undefined>;
+  readonly status: () => Promise<string>;
+};
+
+/** Cold agents take long to start on a machine under load. */
+const PATIENCE = { patience: 240_000 };
+
+export class AgentStory {
+  readonly #place: StoryPlace;
+  readonly #name: string;
+  readonly id: string;
+  readonly file: string;
+
+  private constructor(place: StoryPlace, name: string, { id, file }: { readonly id: string; readonly file: string }) {
+    this.#place = place;
+    this.#name = name;
+    this.id = id;
+    this.file = file;
+  }
+
+  /** A chat that is asked to write a file into the repository. */
+  static async begin(place: StoryPlace, name: string, more: Record<string, unknown> = {}): Promise<AgentStory> {
+    const { owner, organization_id, workspace_id, repository } = place;
+    const file = `${repository}/proof-${name}.txt`;
+    const permissions = { default: "ask_changes", rules: [] };
+    const asked = { organization_id, workspace_id, coding_agent: name, permissions, content: said(`Write ${file}`) };
+    const { id } = await owner.post<Chat>("/api/v2/chats", Object.assign(asked, more));
+    return new AgentStory(place, name, { id, file });
+  }
+
+  /** The agent asks before it writes, and writes once it may. */
+  async edit(): Promise<void> {
+    const { owner, read, status } = this.#place;
+    await this.#comesTo("requires_action");
+    expect(await read(this.file)).toBeUndefined();
+    const [call] = await pendingCalls(owner, this.id);
+    expect(call?.tool_name).toMatch(/^(write_file|edit_files|execute)$/);
+    const answers = [{ tool_call_id: call?.tool_call_id, decision: "allow" }];
+    await owner.post<unknown>(`/api/v2/chats/${this.id}/permissions`, { answers });
+    await this.#comesTo("waiting");
+    expect(await read(this.file)).toBe(WRITTEN);
+    expect(await status()).toContain(`?? proof-${this.#name}.txt`);
+    const results = (await this.messages())
+      .flatMap(({ content }) => content)
+      .filter(({ type }) => type === "tool-result");
+    expect(results.map(({ is_error }) => is_error)).toEqual([false]);
+    expect(await this.#lastWords()).toContain(SENTENCE);
+  }
+
+  /** What the model had said stays. */
+  async interrupt(): Promise<void> {
+    const { owner, upstream } = this.#place;
+    using follower = await Follower.open(owner, this.id);
+    await sendMessage({ owner }, this.id, `Hold on, ${this.#name}.`);
+    await until(() => upstream.held.includes(this.#name), PATIENCE);
+    await follower.until(({ preview }) => preview.includes(HOLDING));
+    await owner.post<unknown>(`/api/v2/chats/${this.id}/interrupt`, {});
+    await this.#comesTo("waiting");
+    expect(await this.#lastWords()).toContain(HOLDING);
+  }
+
+  /** The agent's processes are killed; the next one knows the conversation. */
+  async resume(): Promise<void> {
+    const { owner, upstream } = this.#place;
+    expect(agentsOf(this.id).length).toBeGreaterThan(0);
+    kill(this.id);
+    await until(() => agentsOf(this.id).length === 0);
+    // Not every agent ends its model's call when it is cancelled: with its process it ends.
+    await until(() => !upstream.held.includes(this.#name));
+    const before = (await this.messages()).length;
+    const begun = upstream.bodies.length;
+    await sendMessage({ owner }, this.id, "Answer me.");
+    await until(async () => (await this.messages()).length >= before + 2, PATIENCE);
+    await this.#comesTo("waiting");
+    expect(await this.#lastWords()).toContain(SENTENCE);
+    const asked = upstream.bodies.slice(begun).filter((body) => body.includes("Answer me"));
+    expect(asked.at(-1)).toContain(`Write ${this.file}`);
+    // What it replays is stored already.
+    expect(await this.messages()).toHaveLength(before + 2);
+  }
+
+  /** The first message is edited, and the files are as they were before it. */
+  async undo(): Promise<void> {
+    const { owner, read, status } = this.#place;
+    const first = (await this.messages()).find(({ role }) => role === "user");
+    const path = `/api/v2/chats/${this.id}/messages/${first?.id}`;
+    const { warnings = [] } = await owner.patch<EditedMessage>(path, {
+      content: said("Answer me."),
+      restore_files: true,
+    });
+    expect(warnings).toEqual([]);
+    expect(await read(this.file)).toBeUndefined();
+    expect(await status()).not.toContain(this.#name);
+    await until(async () => (await this.messages()).length === 2, PATIENCE);
+    await this.#comesTo("waiting");
+    expect(await this.#lastWords()).toContain(SENTENCE);
+  }
+
+  async messages(): Promise<ChatMessage[]> {
+    const { messages } = await this.#place.owner.get<MessagePage>(`/api/v2/chats/${this.id}/messages?limit=200`);
+    return messages.filter(({ role }) => role !== "system").reverse();
+  }
+
+  async #lastWords(): Promise<string> {
+    const content = (await this.messages()).at(-1)?.content ?? [];
+    return content.flatMap(({ type, text }) => (type === "text" && text ? [text] : [])).join("");
+  }
+
+  async #comesTo(wanted: string): Promise<void> {
+    const look = async (): Promise<boolean> => {
+      const { status, last_error } = await this.#place.owner.get<Chat>(`/api/v2/chats/${this.id}`);
+      if (last_error) throw new Error(JSON.stringify(last_error));
+      return status === wanted;
+    };
+    await until(look, { ...PATIENCE, what: `${wanted} of ${this.#name}` });
+  }
+}
