@@ -240,13 +240,16 @@ test("[CA-5] what an agent says in the first second after an interruption stays,
   await until(async () => (await shown(id)).at(-1) === "assistant: again");
 }, 120_000);
 
-test("[CA-5] an interruption while an agent is being installed ends immediately; the next message waits for the same installation", async () => {
+test("[CA-5] [CA-10] the chat says that an agent is being installed; an interruption ends that immediately, and the next message waits for the same installation", async () => {
   const script = 'echo ran >> "$HOME/slow"; while [ ! -e "$HOME/go" ]; do sleep 0.05; done';
   await setAgent(world, "slow", { install_script: script });
   const { id } = await beginAgentChat(world, "say one", { coding_agent: "slow", permissions: null });
   await until(() => existsSync(join(home, "slow")));
+  const warnings = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
+  await until(async () => (await warnings()).join().includes("Starting Test agent."));
   await world.owner.post<unknown>(`/api/v2/chats/${id}/interrupt`, {});
   await statusIs(id, "waiting");
+  await until(async () => (await warnings()).length === 0);
   await sendMessage(world, id, "say two");
   writeFileSync(join(home, "go"), "");
   await until(async () => (await shown(id)).at(-1) === "assistant: onetwo");

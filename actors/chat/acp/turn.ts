@@ -56,6 +56,8 @@ export type AgentTurnDeps = AgentEngineDeps & {
   readonly findProfile: (name: string) => Promise<CodingAgent | undefined>;
 };
 
+/** A start that takes longer is explained. */
+const SLOW_START_MS = 2_000;
 /** How often in one turn an agent that has died is started again. */
 const MAX_RESTARTS = 2;
 const NOT_RUN = "The agent was restarted before this call had a result.";
@@ -263,11 +265,12 @@ export class AgentTurn implements RunningTurn {
     const open = (load: string | undefined): Promise<AgentSession> =>
       sessions.open(part, agent, { chat_id, profile, load, model_tokens, tools, given, signal });
     const load = isKnown ? stored?.session_id : undefined;
-    const session = await open(load).catch((error) => {
+    const opened = open(load).catch((error) => {
       if (load === undefined || this.isStopped) throw error;
       // It died while it loaded the session: a new one is given the conversation.
       return open(undefined);
     });
+    const session = await this.#sayingThatItStarts(profile, opened);
     sessions.use(chat_id, true);
     if (this.isStopped) return undefined;
     if (session !== live) session.questions.reserve(callsIn(history));
@@ -292,6 +295,20 @@ export class AgentTurn implements RunningTurn {
     if (this.isStopped) return undefined;
     session.prompt(blocks);
     return session;
+  }
+
+  /** People read why nothing happens: the first start in a workspace installs the agent. */
+  async #sayingThatItStarts({ display_name }: CodingAgent, opened: Promise<AgentSession>): Promise<AgentSession> {
+    const { clock, warnings } = this.#deps;
+    const { chat_id } = this.#of;
+    const words = `Starting ${display_name}. The first time in a workspace, it is installed first, which takes about a minute.`;
+    const late = clock.after(SLOW_START_MS, () => warnings.set("workspace", chat_id, [words]));
+    try {
+      return await opened;
+    } finally {
+      late.cancel();
+      if (warnings.from("workspace", chat_id).length > 0) warnings.set("workspace", chat_id, []);
+    }
   }
 
   /** Stores which session knows the chat, and what can be chosen in it. False once the turn is over. */
