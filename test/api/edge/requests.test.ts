@@ -141,6 +141,26 @@ describe("more requests than the server takes", () => {
   });
 });
 
+test("[HT-46] a server that has just begun to listen says that it is alive, and answers all else once its routes are made", async () => {
+  using directory = tempDirectory();
+  await using context = await openContext({ config: testConfig(directory.path) });
+  const starting = startServer(context);
+  // It listens already; what it does before it is started takes longer than these answers.
+  const ask = async (path: string) => {
+    const response = await fetch(new URL(path, context.accessUrl));
+    const { date: _, ...headers } = Object.fromEntries(response.headers);
+    return { status: response.status, headers, text: await response.text() };
+  };
+  const first = await ask("/healthz");
+  expect(first).toMatchObject({ status: 200, text: "OK" });
+  const [ready, build, unknown] = await Promise.all([ask("/readyz"), ask("/api/v2/buildinfo"), ask("/api/v2/nothing")]);
+  expect([ready.status, build.status, unknown.status]).toEqual([200, 200, 404]);
+  expect(await ask("/healthz")).toEqual(first);
+  const server = await starting;
+  expect((await fetch(new URL("/healthz", server.url), { method: "POST" })).status).toBe(405);
+  await server.stop("the test is over");
+});
+
 /** Connections that have said these words are all closed by a server whose patience is a second. */
 const closesAll = async (words: readonly string[], env: Record<string, string> = {}): Promise<void> => {
   using directory = tempDirectory();

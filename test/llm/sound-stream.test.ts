@@ -1,0 +1,57 @@
+// The stream of a model's server on its way to the provider's package: line by line, wherever its pieces were cut.
+import { expect, test } from "bun:test";
+import { soundFetch } from "#src/llm/sound-stream.ts";
+
+const ASKED = { body: JSON.stringify({ stream: true }) };
+
+/** Answers with these pieces, one after the other, and then as `end` says. */
+const answering = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | "waits" = "closes") => {
+  const seen = { cancelled: undefined as unknown };
+  const left = [...pieces];
+  const body = new ReadableStream<Uint8Array>({
+    async pull(out) {
+      const piece = left.shift();
+      if (piece) out.enqueue(piece);
+      else if (end === "closes") out.close();
+      else if (end === "breaks") out.error(new Error("cut off"));
+      else await new Promise(() => {});
+    },
+    cancel(reason) {
+      seen.cancelled = reason;
+    },
+  });
+  const fetch = soundFetch(async () => new Response(body, { headers: { "content-type": "text/event-stream" } }), {
+    reader: () => ({
+      read: (line) => line.replace("odd", "sound"),
+      end: () => "data: the end",
+    }),
+    streamOfWhole: async (response) => response,
+  });
+  return { seen, answer: () => fetch("http://model.example/", ASKED) };
+};
+
+const TEXT = "\uFEFFdata: größe 😀 odd\n\nevent: odd\r\ndata: plain \u2028data: odd\n\ndata: ö";
+const SOUND = "data: größe 😀 sound\n\nevent: odd\r\ndata: plain \u2028data: sound\n\ndata: ö\n\ndata: the end\n\n";
+
+test("[MO-44] wherever a stream is cut, in a line or in a character, its lines come out the same", async () => {
+  const bytes = new TextEncoder().encode(TEXT);
+  for (let at = 0; at <= bytes.length; at++) {
+    const { answer } = answering([bytes.slice(0, at), bytes.slice(at)]);
+    expect(await (await answer()).text()).toBe(SOUND);
+  }
+  const { answer } = answering([...bytes].map((byte) => Uint8Array.of(byte)));
+  expect(await (await answer()).text()).toBe(SOUND);
+});
+
+test("[MO-44] a stream that breaks off breaks off for its reader, too, and one that is left is let go", async () => {
+  const piece = new TextEncoder().encode("data: one\n\n");
+  const broken = (await answering([piece], "breaks").answer()).body?.getReader();
+  expect((await broken?.read())?.value).toEqual(piece);
+  expect(await broken?.read().catch((error: Error) => error.message)).toBe("cut off");
+
+  const { seen, answer } = answering([piece], "waits");
+  const reader = (await answer()).body?.getReader();
+  await reader?.read();
+  await reader?.cancel("enough");
+  expect(seen.cancelled).toBe("enough");
+});
