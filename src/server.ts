@@ -112,7 +112,7 @@ const makeHandler = (
       if (isAppPath(getPath(request.url))) return await ctx.requests.run(request, () => apps.onPath(request));
       const credential = findCredential(request);
       checkOrigin(request, credential, hosts, ctx.accessUrl);
-      // Whoever asks whether the process is alive does not wait for routes that are still to be made.
+      // A question whether the process is alive does not wait for routes that are still to be made.
       if (!routed && isAskedAlive(request)) return alive();
       const { app, operations } = routed ?? (await route());
       if (isProbe(request)) return await app.fetch(request);

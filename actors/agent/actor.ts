@@ -137,7 +137,7 @@ export class AgentActor extends Actor<AgentState> {
     return this.#appends === undefined;
   }
 
-  /** Whoever speaks for the agent now is in no store. */
+  /** The connection that speaks for the agent now is in no store. */
   protected override knowsMore({ connection }: AgentState): boolean {
     return connection !== undefined;
   }

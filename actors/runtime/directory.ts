@@ -29,7 +29,7 @@ export interface Asks<M> {
   ): Promise<Messages<M>[K]["reply"]>;
 }
 
-/** Actors that are looked at when one more is made than are kept: of those that have to stay none is looked at each time. */
+/** Actors that are looked at when there are too many: the ones that have to stay are not looked at each time. */
 const LOOKS = 4;
 
 /** `placed`: when it was made, or last looked at. */

@@ -1,5 +1,5 @@
 // An empty database of the newest version, as the build makes it: a first start puts it in place instead of going through all steps of the
-// schema, which took a fifth of its time. From source there is none, and a new database goes through the steps.
+// schema, which took a fifth of its time. From source a new database goes through the steps.
 import { Database } from "bun:sqlite";
 import { closeSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -30,7 +30,7 @@ export const makeImage = (): Uint8Array => {
   }
 };
 
-/** Reads the image out of the program. Undefined where there is none, and where the directory has a database already. */
+/** Reads the image out of the program. Undefined from source, and where the directory has a database already. */
 export const readImage = async (directory: string): Promise<Uint8Array | undefined> => {
   if (holdsDatabase(directory)) return undefined;
   const embedded = Bun.embeddedFiles.find((one) => (one as Blob & { name: string }).name.endsWith(IMAGE));

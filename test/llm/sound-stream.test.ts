@@ -1,4 +1,4 @@
-// The stream of a model's server on its way to the provider's package: line by line, wherever its pieces were cut.
+// The stream of a model's server on its way to the provider's package: line by line, cut into pieces anywhere.
 import { expect, test } from "bun:test";
 import { soundFetch } from "#src/llm/sound-stream.ts";
 
@@ -33,7 +33,7 @@ const answering = (pieces: readonly Uint8Array[], end: "closes" | "breaks" | "wa
 const TEXT = "\uFEFFdata: größe 😀 odd\n\nevent: odd\r\ndata: plain \u2028data: odd\n\ndata: ö";
 const SOUND = "data: größe 😀 sound\n\nevent: odd\r\ndata: plain \u2028data: sound\n\ndata: ö\n\ndata: the end\n\n";
 
-test("[MO-44] wherever a stream is cut, in a line or in a character, its lines come out the same", async () => {
+test("[MO-44] cut anywhere, in a line or in a character, a stream has lines that come out the same", async () => {
   const bytes = new TextEncoder().encode(TEXT);
   for (let at = 0; at <= bytes.length; at++) {
     const { answer } = answering([bytes.slice(0, at), bytes.slice(at)]);
@@ -43,7 +43,7 @@ test("[MO-44] wherever a stream is cut, in a line or in a character, its lines c
   expect(await (await answer()).text()).toBe(SOUND);
 });
 
-test("[MO-44] a stream that breaks off breaks off for its reader, too, and one that is left is let go", async () => {
+test("[MO-44] a stream that breaks off breaks off for its reader, too, and one that its reader leaves is cancelled", async () => {
   const piece = new TextEncoder().encode("data: one\n\n");
   const broken = (await answering([piece], "breaks").answer()).body?.getReader();
   expect((await broken?.read())?.value).toEqual(piece);
