@@ -89,7 +89,7 @@ const makeHandler = (
   options: Pick<ReadsOptions, "checkAnswers" | "counts">,
 ): Handling => {
   let routed: Routed | undefined;
-  let routing: Promise<Routed> | undefined;
+  const { promise: wanted, resolve: want } = Promise.withResolvers<void>();
   const makeRoutes = async (): Promise<Routed> => {
     const { collectOperations, createApp } = await import("./api/app.ts");
     const app = createApp(ctx, (request, caller) => rates?.count(request, caller, operations));
@@ -97,8 +97,10 @@ const makeHandler = (
     routed = { app, operations };
     return routed;
   };
+  // On behalf of the start, whichever request wants them first: what they begin belongs to no request.
+  const routing = wanted.then(makeRoutes);
   const route = (): Promise<Routed> => {
-    routing ??= makeRoutes();
+    want();
     return routing;
   };
   let hosts: AllowedHosts = new Set();
@@ -317,6 +319,7 @@ export const startReads = (ctx: Context, { takeNamed, ask, ...options }: ReadsOp
   ctx.requests.attach(server);
   ctx.accessUrl = accessUrl(ctx.config, ctx.config.address.port);
   allow(allowedHosts(ctx.config));
+  void route();
   return {
     port: server.port as number,
     async stop() {
