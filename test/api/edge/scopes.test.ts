@@ -6,8 +6,7 @@ import type { ScopeNeed } from "#src/api/http/operation.ts";
 import { Client } from "#src/client.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { declaredScopes } from "../declared-scopes.ts";
-import { callAs, NAMES, rowOf, testOf } from "./matrix-call.ts";
-import type { Row } from "./matrix-table.ts";
+import { callAs, NAMES, rowOf, testOf, type WholeRow } from "./matrix-call.ts";
 import { CALLERS, openTown, type Things, type Town } from "./matrix-world.ts";
 
 const partsOf = (needed: ScopeNeed): readonly string[] => {
@@ -63,7 +62,7 @@ describeInside("keys with scopes", () => {
   };
 
   /** The first of ada and the admin who is let do it, with what that gives. */
-  const doerOf = (row: Row): readonly ["ada" | "admin", number] | undefined => {
+  const doerOf = (row: WholeRow): readonly ["ada" | "admin", number] | undefined => {
     const statuses = row.is.split(" ").map(Number);
     return (["ada", "admin"] as const)
       .map((who) => [who, statuses[CALLERS.indexOf(who)] as number] as const)
