@@ -114,7 +114,7 @@ export const dropCopy = async (
 ): Promise<boolean> => {
   const known = await store.get(findSnapshot({ id: snapshot_id }));
   if (!known) return true;
-  await workspaces.ask(workspace_id, "deleteSnapshot", { snapshot_id, by_fork: true }).catch((error) => {
+  await workspaces.ask(workspace_id, "deleteSnapshot", { snapshot_id, by_keeper: true }).catch((error) => {
     if (!(error instanceof AppError) || (error.kind !== "not_found" && error.kind !== "conflict")) throw error;
   });
   return false;

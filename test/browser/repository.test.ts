@@ -57,7 +57,7 @@ testNeeding(
     const lib = await git.publish("lib", { "README.md": "lib" });
     lib.git("push", "-q", "hosted", "main:next");
     await using world = await openWorld();
-      await seedPrebuilds(world);
+    await seedPrebuilds(world);
     // Nothing answers ssh there.
     const links = [git.link("app"), closed.link("secret"), git.link("lib")];
     const given = [world.server.url.href, world.admin.token ?? "", ...links];
@@ -73,10 +73,11 @@ testNeeding(
       ["lib", { url: git.link("lib"), branch: "next" }],
       ["app", { url: git.link("app") }],
     ]);
-    expect(told.refused).toContain(`${closed.host} has no public repository secret`);
-    expect(told.deployKey).toStartWith("ssh-ed25519 ");
-    expect(told.found).toContain(".devcontainer/a/devcontainer.json");
-    expect(told.at).toContain("configuration=");
+    const { refused, deployKey, found, at } = told;
+    expect(refused).toContain(`${closed.host} has no public repository secret`);
+    expect(deployKey).toStartWith("ssh-ed25519 ");
+    expect(found).toContain(".devcontainer/a/devcontainer.json");
+    expect(at).toContain("configuration=");
   },
   120_000,
 );

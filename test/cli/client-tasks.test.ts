@@ -131,7 +131,7 @@ test("[CV-45] budgets are set, listed, replaced and removed by the names of what
   expect(await run("budgets set template nothing --amount 1")).toMatchObject({ code: 1 });
 });
 
-test("[CV-47] the dotfiles of the account are shown, set and removed", async () => {
+test("[CV-48] the dotfiles of the account are shown, set and removed", async () => {
   expect(await must("account dotfiles")).toStartWith("Your workspaces install no dotfiles.");
   expect(await must("account dotfiles https://git.example.com/ada/dotfiles --branch main --install-command ./go")).toBe(
     "Your workspaces install https://git.example.com/ada/dotfiles (main) with ./go at each start.\n",

@@ -76,7 +76,9 @@ testNeeding(
     expect(await admin.get<DeployKey[]>(D)).toEqual([]);
     expect(await read()).toMatchObject({ may_create_deploy_key: true });
     await removeWorkspace(admin, made.id);
-    const { audit_logs } = await admin.get<Static<typeof AuditLogs>>("/api/v2/audit?q=resource_type:deploy_key&limit=10");
+    const { audit_logs } = await admin.get<Static<typeof AuditLogs>>(
+      "/api/v2/audit?q=resource_type:deploy_key&limit=10",
+    );
     expect(audit_logs.filter(({ status_code }) => status_code < 400).map(({ action }) => action)).toEqual([
       "delete",
       "create",

@@ -1,19 +1,19 @@
 // Looks at a repository for somebody who may make a workspace from it: what was found, what it does not get, and what is missing.
 import { AppError } from "#base/errors.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
-import type { DeployKeyRow } from "#db/users/deploy-keys.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
+import type { DeployKeyRow } from "#db/users/deploy-keys.ts";
 import { listUserSecrets } from "#db/users/secrets.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
-import { RepositoryError } from "#src/git/bounded-git.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
+import { RepositoryError } from "#src/git/bounded-git.ts";
 import { notesOf } from "#src/provisioners/repository/place.ts";
 import { REPOSITORY_TEMPLATES } from "#src/starter/repositories.ts";
 import { mayUseTemplate } from "../access.ts";
 import type { DomainContext } from "../context.ts";
-import { findKeyForRepository, presentDeployKey } from "../users/deploy-keys.ts";
 import { searchTemplates } from "../templates/search.ts";
+import { findKeyForRepository, presentDeployKey } from "../users/deploy-keys.ts";
 import { repositoryParameter } from "./planned.ts";
 import { repositoryProvisioner } from "./template.ts";
 

@@ -52,7 +52,15 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
 
 /** Of test/binary: what needs the binary, or says the same from source, is run against it alone. */
 export const BINARY_ALONE: readonly string[] = [
-  ...["container-agents", "devcontainer-agents", "docker", "docker-hostile", "docker-terraform", "native-code", "operator"],
+  ...[
+    "container-agents",
+    "devcontainer-agents",
+    "docker",
+    "docker-hostile",
+    "docker-terraform",
+    "native-code",
+    "operator",
+  ],
   ...["repository", "repository-shapes"],
   ...["program", "offline"],
 ].map((name) => `test/binary/${name}.test.ts`);
