@@ -2,6 +2,7 @@
 // Then a chat, a task and another workspace in it, by the repositories that are offered again.
 // node repository.mjs CHROMIUM URL TOKEN LINK PRIVATE OTHER [FOLDER]
 import { inApp } from "./app-page.mjs";
+import { askTest } from "./ask.mjs";
 
 const [file, url, token, link, closed, other, folder] = process.argv.slice(2);
 
@@ -85,6 +86,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await text.press("Enter");
   await page.waitForURL(/\/chats\/[0-9a-f-]{36}/);
   result.reused = await page.getByRole("link", { name: "app", exact: true }).count();
+  await askTest("agent");
   await chatIn(async () => {
     await dialog.getByRole("textbox", { name: "Repository" }).fill(other);
     await dialog.getByRole("textbox", { name: "Branch" }).fill("none");
@@ -93,11 +95,13 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
     await dialog.getByRole("textbox", { name: "Branch" }).fill("next");
     await look("repository-choose");
   });
-  await text.fill("Hello there");
+  await page.getByRole("button", { name: "Template default", exact: true }).waitFor();
+  await text.fill("say Hello there");
   await text.press("Enter");
   await page.getByText("Preparing the workspace lib.").waitFor();
   await look("repository-preparing");
   await page.waitForURL(/\/chats\/[0-9a-f-]{36}/);
+  await page.getByText("Hello there", { exact: true }).waitFor();
 
   // Both are offered for a task and for a workspace, the last used first.
   await page.goto(at("/tasks"));
@@ -121,3 +125,4 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await found.waitFor();
   result.opened = new URL(page.url()).searchParams.get("branch");
 });
+process.exit(0);

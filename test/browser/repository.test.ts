@@ -6,6 +6,7 @@ import { findUserByName } from "#db/users/users.ts";
 import type { RecentRepository } from "#schema/templates/repository.ts";
 import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { openGitWorld, removeWorkspace } from "#test/repositories/world.ts";
+import { TEST_AGENT } from "#test/support/acp/agent-world.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one } from "#test/support/one-server.ts";
 import { ADMIN } from "#test/support/server.ts";
@@ -44,7 +45,7 @@ const seedPrebuilds = async ({ server: { context } }: World): Promise<void> => {
 
 testNeeding(
   [needs.chromium, needs.node, needs.git, one("local")],
-  "[RW-18][RW-19][DK-1][WB-96] a link is opened from its page, from the palette and by pasting it; the page says what was found before anything is made; a chat and a task work in a repository, and the last ones are offered; a private one gets a deploy key",
+  "[RW-18][RW-19][DK-1][WB-96][CB-16] a link is opened from its page, from the palette and by pasting it; the page says what was found before anything is made; a chat and a task work in a repository, by the default agent of its template, and the last ones are offered; a private one gets a deploy key",
   async () => {
     using git = openGitWorld();
     using closed = openGitWorld(() => false);
@@ -61,7 +62,15 @@ testNeeding(
     // Nothing answers ssh there.
     const links = [git.link("app"), closed.link("secret"), git.link("lib")];
     const given = [world.server.url.href, world.admin.token ?? "", ...links];
-    const told = await runStory("repository.mjs", given);
+    // The template of repositories is there once a workspace was made of it.
+    const agent = async (): Promise<void> => {
+      const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
+      await world.admin.put<unknown>("/api/v2/ai/agents/test", TEST_AGENT);
+      await world.admin.patch<unknown>(`/api/v2/templates/${workspaces[0]?.template_id}`, {
+        default_coding_agent: "test",
+      });
+    };
+    const told = await runStory("repository.mjs", given, { agent });
     const recent = await world.admin.get<RecentRepository[]>("/api/v2/repositories");
     const { workspaces } = await world.admin.get<Workspaces>("/api/v2/workspaces");
     for (const { id } of workspaces) await removeWorkspace(world.admin, id);
@@ -79,5 +88,5 @@ testNeeding(
     expect(found).toContain(".devcontainer/a/devcontainer.json");
     expect(at).toContain("configuration=");
   },
-  120_000,
+  180_000,
 );
