@@ -66,18 +66,19 @@ type Follow = {
 export const followMemoryKills = async ({ host, clock, signal, killed }: Follow): Promise<void> => {
   const pairs = new KillPairs();
   let since = Math.floor(clock.now() / 1000) - BEFORE_S;
+  let wait = WAIT_MS;
   const each = (line: unknown): void => {
     const event = line as Event;
+    wait = WAIT_MS;
     since = Math.max(since, event.time ?? 0);
     const kill = pairs.take(event);
     if (kill) killed(kill);
   };
   const filters = JSON.stringify({ type: ["container"], event: ["oom", "die"], label: [WORKSPACE_LABEL] });
-  for (let wait = WAIT_MS; !signal.aborted; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
+  for (; !signal.aborted; wait = Math.min(wait * 2, MAX_WAIT_MS)) {
     try {
       const engine = new Engine(host, clock);
       await engine.connect(signal);
-      wait = WAIT_MS;
       const query = { filters, since: String(since) };
       await engine.lines("tell of containers", "GET", "/events", { query, signal, timeout: SILENCE_MS }, each);
     } catch (error) {
