@@ -119,7 +119,10 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     await phone.goto(page.url());
     const question = phone.getByRole("group", { name: /proof-phone/ });
     await question.waitFor();
-    result.question = await question.getByRole("heading").textContent();
+    // Until it is known whether the file is there it says "Write".
+    const known = question.getByRole("heading", { name: /^(Create|Replace) / });
+    await known.waitFor();
+    result.question = await known.textContent();
     await look("agent-phone", phone);
     await phone.getByRole("button", { name: "Allow once" }).tap();
     await phone.getByText(agent.words).last().waitFor();

@@ -228,6 +228,7 @@ test("[CB-13] a call is asked about in words, and its arguments are rows of a fo
   expect(formatQuestion(request("execute", { command: "ls" }), false)).toBe("Run this command?");
   expect(formatQuestion(request("write_file", { path: "a/b.ts" }), true)).toBe("Create b.ts?");
   expect(formatQuestion(request("write_file", { path: "a/b.ts" }), false)).toBe("Replace b.ts?");
+  expect(formatQuestion(request("write_file", { path: "a/b.ts" }), undefined)).toBe("Write b.ts?");
   expect(formatQuestion(request("edit_files", { files: [{ path: "a/b.ts" }] }), false)).toBe("Edit b.ts?");
   expect(formatQuestion(request("edit_files", { files: [{}, {}] }), false)).toBe("Edit 2 files?");
   expect(formatQuestion(request("issues__create_issue", {}), false)).toBe("Use create issue of issues?");

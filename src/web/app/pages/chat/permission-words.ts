@@ -8,11 +8,13 @@ export const parseArguments = ({ args }: Pick<ToolCallRequest, "args">) =>
 
 const getFileName = (path: unknown): string => (typeof path === "string" ? (path.split("/").at(-1) ?? path) : "a file");
 
-/** Returns the question; `isNew`: the file that is written is not there yet. */
-export const formatQuestion = (one: ToolCallRequest, isNew: boolean): string => {
+const WRITES = { true: "Create", false: "Replace", undefined: "Write" } as const;
+
+/** Returns the question; `isNew`: the file that is written is not there yet, or undefined as long as that is not known. */
+export const formatQuestion = (one: ToolCallRequest, isNew: boolean | undefined): string => {
   const args = parseArguments(one);
   if (one.tool_name === "execute") return "Run this command?";
-  if (one.tool_name === "write_file") return `${isNew ? "Create" : "Replace"} ${getFileName(args.path)}?`;
+  if (one.tool_name === "write_file") return `${WRITES[`${isNew}`]} ${getFileName(args.path)}?`;
   if (one.tool_name === "edit_files") {
     const files = Array.isArray(args.files) ? (args.files as { path?: unknown }[]) : [];
     return files.length === 1 ? `Edit ${getFileName(files[0]?.path)}?` : `Edit ${files.length} files?`;

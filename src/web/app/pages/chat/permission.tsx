@@ -65,7 +65,12 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
         <span class="t-attn">
           <Icon name="key" />
         </span>
-        <h3 id="asked">{formatQuestion(first, shown?.files?.every(({ is_new }) => is_new) ?? false)}</h3>
+        <h3 id="asked">
+          {formatQuestion(
+            first,
+            shown?.files?.every(({ is_new }) => is_new),
+          )}
+        </h3>
         {asked.tool_calls.length > 1 && (
           <span class="push dim small">
             {done + 1} of {asked.tool_calls.length}
