@@ -92,7 +92,7 @@ testNeeding(
     await until(async () => Number(await inside(id, "cat /home/dev/two 2> /dev/null")) > 100, { what: "it writes" });
     await inside(
       id,
-      "ln -s one /home/dev/link; mkdir -m 700 /home/dev/.keys; chown 1000:1000 /home/dev/.keys; echo k > /home/dev/.keys/k",
+      "ln -s one /home/dev/link; mkdir -m 700 /home/dev/.keys; chown 1000:1000 /home/dev/.keys; echo k > /home/dev/.keys/k; head -c 4000000 /dev/urandom > /home/dev/big; chown 1000:1000 /home/dev; chmod 751 /home/dev",
     );
 
     const snapshot = { workspace_id: id, snapshot_id: uuid() };
@@ -124,9 +124,12 @@ testNeeding(
     await run(quiet);
     const files = await inside(
       id,
-      "cd /home/dev; rm -f t1 t2; ls -a; cat .keys/k; stat -c '%u %a' .keys; readlink link",
+      "cd /home/dev; rm -f t1 t2; ls -a; cat .keys/k; stat -c '%u %a' .keys .; stat -c %s big; readlink link",
     );
-    expect(files.split(/\s+/)).toEqual([".", "..", ".keys", "link", "one", "two", "k", "1000", "700", "one"]);
+    expect(files.split(/\s+/)).toEqual([
+      ...[".", "..", ".keys", "big", "link", "one", "two"],
+      ...["k", "1000", "700", "1000", "751", "4000000", "one"],
+    ]);
     const [one, two] = (await inside(id, "cat /home/dev/one /home/dev/two")).split(/\s+/).map(Number);
     expect(Number(one) - Number(two)).toBeOneOf([0, 1]);
 
@@ -135,7 +138,7 @@ testNeeding(
     const { homes } = provisioner;
     await homes.pack(snapshot, signal, (packed) => homes.unpack(copied, packed, signal));
     await run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: copied });
-    expect(await inside(fork, "cat /home/dev/.keys/k")).toBe("k");
+    expect(await inside(fork, "cat /home/dev/.keys/k; stat -c '%u %a' /home/dev")).toBe("k\r\n1000 751");
     await run(request(fork, "stop"));
     await run({ ...quiet, workspace: { id: fork, name: "fork" } });
     expect(await inside(fork, "cat /home/dev/.keys/k")).toBe("k");

@@ -88,28 +88,6 @@ export class Engine {
     });
   }
 
-  /** Copies the files of one folder of a container into another folder of it, running or not; the number of bytes that went. */
-  copy(container: string, from: string, to: string, signal?: AbortSignal): Promise<number> {
-    const path = `${this.#prefix}/containers/${container}/archive`;
-    const call = { query: { path: from }, signal, timeout: COPY_IDLE_MS };
-    return this.#call("GET", path, call, "read the files of a volume", async ({ body }, alive) => {
-      if (!body) throw new EngineError(0, "The Docker Engine sent no files.");
-      let bytes = 0;
-      const tar = body.pipeThrough(
-        new TransformStream<Uint8Array, Uint8Array>({
-          transform(chunk, controller) {
-            bytes += chunk.byteLength;
-            alive();
-            controller.enqueue(chunk);
-          },
-        }),
-      );
-      const put = { query: { path: to }, tar, signal, timeout: COPY_MS };
-      await this.#call("PUT", path, put, "write the files of a volume", (response) => response.text());
-      return bytes;
-    });
-  }
-
   /** Reads files of a container as a tar archive, for `use` alone. Throws what `use` throws. */
   async readArchive<T>(
     container: string,

@@ -148,22 +148,23 @@ export class DockerHomes implements Homes {
   }
 }
 
-/** Copies the files of volumes into others; the number of bytes. */
+/**
+ * Copies the files of volumes into others, with the owner and mode of their top folders; the number of bytes. By two helpers: the engine locks a
+ * container while an archive of it is read, so that writing into the same one would wait for ever.
+ */
 const copyVolumes = async (
   engine: Engine,
   snapshot_id: string,
   pairs: readonly Pair[],
   signal: AbortSignal,
 ): Promise<number> => {
-  const mounts = pairs.flatMap(({ from, to }, at) => [
-    { Source: from, Target: `/from/${at}`, ReadOnly: true },
-    { Source: to, Target: `/to/${at}` },
-  ]);
-  return withHelper(engine, snapshot_id, mounts, signal, async (helper) => {
-    let bytes = 0;
-    for (const at of pairs.keys()) bytes += await engine.copy(helper, `/from/${at}/.`, `/to/${at}`, signal);
-    return bytes;
-  });
+  const from = pairs.map((pair, at) => ({ Source: pair.from, Target: `/files/${at}`, ReadOnly: true }));
+  const to = pairs.map((pair, at) => ({ Source: pair.to, Target: `/files/${at}` }));
+  return withHelper(engine, snapshot_id, from, signal, (reader) =>
+    withHelper(engine, snapshot_id, to, signal, (writer) =>
+      engine.readArchive(reader, "/files/.", signal, (stream) => engine.writeArchive(writer, "/files", stream, signal)),
+    ),
+  );
 };
 
 type Mount = { readonly Source: string; readonly Target: string; readonly ReadOnly?: boolean };
