@@ -109,6 +109,7 @@ export const repositoryPushes = (ctx: ApiContext) =>
         tags,
         operationId: "submitPushEvent",
         access: "anyone",
+        security: [],
         summary: "Announce a push",
         description:
           "For webhooks of GitHub, GitLab, Gitea, Forgejo and Bitbucket with the prebuild's secret. The repository is then read again; the event itself is not trusted. 404 for an unknown prebuild or a wrong secret.",

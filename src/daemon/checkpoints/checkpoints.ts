@@ -146,7 +146,8 @@ export class Checkpoints {
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
     return this.#inOwnTurn(async () => {
       const { state, clock } = this.#options;
-      await mkdir(state, { recursive: true, mode: 0o700 });
+      // A state folder that cannot be made is said by what needs it.
+      await mkdir(state, { recursive: true, mode: 0o700 }).catch(() => {});
       const lock = await retry(clock, async () => takeLock(join(state, LOCK)), whileLocked);
       try {
         return await work();

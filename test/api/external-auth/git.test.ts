@@ -114,8 +114,8 @@ testNeeding(
     const resources = [{ name: "main", agents: [{ name: "main", scripts }] }];
     const template = await makeTemplate(admin, JSON.stringify({ provisioner: "local", resources }));
     const setUrl = (url: string) => admin.put("/api/v2/users/me/dotfiles", { url });
-    /** The agent of this build, once its scripts have ended, and what they said. */
-    const started = async (id: string) => {
+    /** The agent of this build, once its scripts have ended, and what they said: of each script on its own way, so until these words are there. */
+    const started = async (id: string, words = "") => {
       const { latest_build } = await awaitWorkspace(admin, id, (one) =>
         listAgents(one).some(
           ({ scripts, lifecycle_state }) => lifecycle_state === "ready" && scripts.every(({ status }) => status),
@@ -124,7 +124,7 @@ testNeeding(
       const [agent] = listAgents({ latest_build });
       const lines = await until(async () => {
         const logs = await admin.get<AgentLog[]>(`/api/v2/workspaceagents/${agent?.id}/logs`);
-        return logs.length > 0 && logs.map(({ output }) => output);
+        return logs.some(({ output }) => output.includes(words)) && logs.map(({ output }) => output);
       });
       return { agent, status: agent?.scripts.find(({ is_dotfiles }) => is_dotfiles)?.status, said: lines.join("\n") };
     };
@@ -133,7 +133,7 @@ testNeeding(
       name: "dev",
       template_id: template.id,
     });
-    const refused = await started(id);
+    const refused = await started(id, "link your account at");
     expect([refused.status, refused.agent?.lifecycle_state]).toEqual(["exit_failure", "ready"]);
     expect(refused.said).toContain(`link your account at ${new URL("/external-auth/git", place.client.url).href}`);
 
@@ -143,7 +143,7 @@ testNeeding(
         const is = transition === "stop" ? "stopped" : "running";
         await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === is);
       }
-      return started(id);
+      return started(id, "of ");
     };
     await link(admin, provider, "git");
     const byAccount = await restart();

@@ -91,7 +91,7 @@ test("[CL-33] one that stays away is given up, in words without a key or a signe
   expect(store.heard.length).toBe(4);
   store.play(() => store.refused(403, "AccessDenied"));
   const denied = await failure(bucket.put("slipway/one", path, bytes.length));
-  expect(denied.message).toContain("the key may not write, read and remove there (403 AccessDenied)");
+  expect(denied.message).toContain("the key may not list, write, read and remove there (403 AccessDenied)");
   // Nothing gets better by asking again.
   expect(store.heard.length).toBe(5);
   await store[Symbol.asyncDispose]();
@@ -139,7 +139,7 @@ test("[CL-34] a check says what to look at: the key, its secret, the region, the
   expect(await found({ secret_key: "other" })).toContain("s3_secret_key does not belong to s3_access_key");
   expect(await found({ bucket: "elsewhere" })).toContain("there is no such bucket");
   store.play((request) => (request.method === "DELETE" ? store.refused(403, "AccessDenied") : undefined));
-  expect(await found({})).toContain("may not write, read and remove");
+  expect(await found({})).toContain("may not list, write, read and remove");
   store.play(() => new Response(null, { status: 301 }));
   expect(await found({})).toContain("cannot be used: it refuses (301)");
 });

@@ -64,6 +64,7 @@ export const FIRST_DATA: FirstData = {
   "/templates": ["/templates"],
   "/templates/:template": TEMPLATE,
   "/templates/:template/access": [...TEMPLATE, "/templates/:template/acl"],
+  "/templates/:template/settings": [...TEMPLATE, "/ai/agents/available", "/ai/agents/available?template_id=:template"],
   "/templates/:template/:tab": TEMPLATE,
   "/insights": USE,
   "/insights/builds": ["/insights/builds?{range}&interval=day", "/insights/builds?{before}&interval=day"],
