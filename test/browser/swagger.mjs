@@ -69,6 +69,8 @@ await inChromium(file, { colorScheme, viewport }, async (page, context) => {
   result.unnamed.push(...(await page.evaluate(unnamed)));
   if (chat) {
     // The same page continues: what it was authorized with is not kept anywhere.
+    // Of more than some 150 lines only those on the screen are drawn, so one list is closed before the next.
+    await page.locator("#operations-tag-Users").click();
     await page.locator("#operations-tag-Chats").click();
     const stream = page.locator("#operations-Chats-streamChat");
     await stream.locator("button").first().click();
