@@ -1,12 +1,30 @@
 // Unpacks a home backup into a folder of this machine, for which no server is needed.
 import { existsSync, readdirSync } from "node:fs";
-import { mkdir, rename, rm, rmdir } from "node:fs/promises";
-import { resolve } from "node:path";
+import { chmod, lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { feed } from "#base/system/child-streams.ts";
 import { HomeBackupError } from "./error.ts";
 
 const ENV = { PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", LANG: "C" };
 const TAR = process.platform === "linux" ? ["tar", "--numeric-owner", "--sparse", "--xattrs"] : ["tar"];
+
+const PRIVATE = 0o700;
+/** Set-user-ID and set-group-ID. */
+const RUNS_AS_OWNER = 0o6000;
+
+/**
+ * Removes devices, and takes from programs that they run as their owner: root of a container has made them, and on this machine they would be root's
+ * own. Follows no links.
+ */
+const disarm = async (folder: string): Promise<void> => {
+  for (const { name } of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, name);
+    const found = await lstat(path);
+    if (found.isBlockDevice() || found.isCharacterDevice()) await rm(path);
+    else if (found.isDirectory()) await disarm(path);
+    else if (found.isFile() && (found.mode & RUNS_AS_OWNER) !== 0) await chmod(path, found.mode & 0o1777);
+  }
+};
 
 /** Fills `folder`, which must be empty or missing, and is there whole or not at all. Throws HomeBackupError. */
 export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string): Promise<void> => {
@@ -14,7 +32,7 @@ export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string)
   if (existsSync(to) && readdirSync(to).length > 0) throw new HomeBackupError(`${to} is not empty.`);
   const part = `${to}.part`;
   await rm(part, { recursive: true, force: true });
-  await mkdir(part, { recursive: true, mode: 0o700 });
+  await mkdir(part, { recursive: true, mode: PRIVATE });
   try {
     const child = Bun.spawn([...TAR, "-C", part, "-xpf", "-"], {
       env: ENV,
@@ -29,6 +47,9 @@ export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string)
       const why = (await words).trim().split("\n").at(-1)?.replace(/\.$/, "") || `exit status ${code}`;
       throw new HomeBackupError(`The files could not be unpacked: ${why}.`);
     }
+    await disarm(part);
+    // Its mode in the backup would open to others what the workspace kept from them.
+    await chmod(part, PRIVATE);
     if (existsSync(to)) await rmdir(to);
     await rename(part, to);
   } catch (error) {

@@ -1,6 +1,6 @@
 // The store of home backups alone: genuine restic, a genuine S3 server, real files.
 import { expect, test } from "bun:test";
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { chooseOutdated } from "#actors/home-backups/retention.ts";
 import { systemClock } from "#base/clock.ts";
@@ -103,6 +103,24 @@ const drill = async (settings: Record<string, string>, place: string): Promise<v
   await store.remove(WORKSPACE, [next.id], signal);
   expect(filesIn(place)).toEqual([]);
 };
+
+testNeeding(
+  [needs.root],
+  "[HB-15] unpacked on a machine, files leave no device and no program that runs as its owner, and the folder is private",
+  async () => {
+    using home = tempDirectory();
+    using second = tempDirectory();
+    mkdirSync(join(home.path, "in"));
+    Bun.spawnSync(["mknod", "-m", "666", join(home.path, "in/disk"), "b", "7", "0"]);
+    writeFileSync(join(home.path, "in/run"), "#!/bin/sh\n");
+    chmodSync(join(home.path, "in/run"), 0o6755);
+    chmodSync(home.path, 0o755);
+    const to = join(second.path, "restored");
+    await extract(pack(home.path), to);
+    expect(readdirSync(join(to, "in"))).toEqual(["run"]);
+    expect([to, join(to, "in/run")].map((path) => statSync(path).mode & 0o7777)).toEqual([0o700, 0o755]);
+  },
+);
 
 const WAYS: readonly { readonly engine: string; readonly needed: readonly Need[] }[] = [
   { engine: "restic", needed: [needs.restic] },

@@ -54,9 +54,9 @@ const findUrlProblem = (url: string): string | undefined => {
   if (/\s/.test(url) || !URL.canParse(url) || !SCHEMES.has(new URL(url).protocol)) {
     return "must be the address of a Git repository, such as https://github.com/ada/dotfiles or git@github.com:ada/dotfiles";
   }
-  const { password, username, protocol, hostname, pathname } = new URL(url);
+  const { password, username, protocol, hostname, pathname, search } = new URL(url);
   // It is stored and shown as it is. The user of ssh is no secret.
-  if (password !== "" || (username !== "" && protocol !== "ssh:")) {
+  if (password !== "" || search !== "" || (username !== "" && protocol !== "ssh:")) {
     return "must not hold a password or token: link your account at the host instead";
   }
   if (!/^[\w[]/.test(hostname) || username.startsWith("-") || pathname.length < 2)

@@ -56,6 +56,7 @@ test("[DF-1] each sets and removes dotfiles of their own; what Git would not clo
   for (const wrong of [
     ...["", "dotfiles", "/srv/dotfiles", "file:///srv/dotfiles", "ext::sh -c true", "--upload-pack=x", "https://"],
     ...["https://t0ken@git.example.com/a/b", "https://a:b@git.example.com/a/b", "ssh://a:b@git.example.com/a/b"],
+    "https://git.example.com/a/b?access_token=s",
     ...["https://git.example.com", "git@git.example.com:-b", "https://git.example.com/a b", "https://-x.example.com/a"],
     ...["-x@git.example.com:a/b", "ssh://-x@git.example.com/a/b"],
   ]) {
