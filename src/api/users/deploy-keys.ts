@@ -14,7 +14,10 @@ import { routes } from "../http/routes.ts";
 
 const tags = ["Users"];
 const user = true;
-const params = t.Object({ user: userPath.properties.user, deploy_key: t.String({ format: "uuid", description: "Deploy key ID." }) });
+const params = t.Object({
+  user: userPath.properties.user,
+  deploy_key: t.String({ format: "uuid", description: "Deploy key ID." }),
+});
 const ofOne = { user, params } as const;
 
 /** `GET` and `POST users/{user}/deploy-keys`, `DELETE users/{user}/deploy-keys/{deploy_key}`. */
