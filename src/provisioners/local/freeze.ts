@@ -10,15 +10,33 @@ const KEEPER =
 /** What is stopped may just have started another, so look until there is nothing new. */
 const MAX_ROUNDS = 100;
 const POLL_MS = 2;
-const STOP_TIMEOUT_MS = 5_000;
+/** What takes longer has met a child that was stopped between its vfork and its program: its parent waits for it and cannot be stopped. */
+const STOP_TIMEOUT_MS = 300;
+/** Then all go on, and it is tried again. */
+const MAX_TRIES = 20;
+const BETWEEN_TRIES_MS = 20;
 
 export type Frozen = {
   /** Lets everything go on; more than one call does no harm. */
   thaw(): Promise<void>;
 };
 
-/** Stops every process of the home. Processes that stood still before do so afterwards. */
+/** Stops every process of the home. Processes that stood still before do so afterwards. Throws ProvisionError. */
 export const freeze = async (home: string, clock: Clock): Promise<Frozen> => {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await freezeOnce(home, clock);
+    } catch (error) {
+      if (!(error instanceof Unmoved) || tries === MAX_TRIES) throw error;
+      await pause(clock, BETWEEN_TRIES_MS);
+    }
+  }
+};
+
+/** A process still runs. */
+class Unmoved extends ProvisionError {}
+
+const freezeOnce = async (home: string, clock: Clock): Promise<Frozen> => {
   if (processesAtHome(home).length === 0) return { thaw: async () => {} };
   const keeper = Bun.spawn(["/bin/sh", "-c", KEEPER], {
     env: { PATH: "/usr/bin:/bin" },
@@ -72,8 +90,7 @@ const linesOf = async (
 const allStopped = async (marks: readonly ProcessMark[], clock: Clock): Promise<void> => {
   const until = clock.monotonic() + STOP_TIMEOUT_MS;
   while (marks.some((mark) => isAlive(mark) && !isStopped(mark))) {
-    if (clock.monotonic() > until)
-      throw new ProvisionError("A process of the workspace does not react to being paused.");
+    if (clock.monotonic() > until) throw new Unmoved("A process of the workspace does not react to being paused.");
     await pause(clock, POLL_MS);
   }
 };
