@@ -36,6 +36,8 @@ type Asked = {
   readonly beside?: readonly Statement[];
   /** The caller did not ask for a start as such: somebody connected, or a model asked. It gives the agents no more than they had. */
   readonly isOnBehalf?: boolean;
+  /** The build that must still be the latest; 409 when another one is. */
+  readonly after?: string;
 };
 
 /** The new pending build. 400, 403, 404, 406 and 409 as in facts/platform 9.4. */
@@ -44,9 +46,10 @@ export const createBuild = async (
   workspace_id: string,
   body: CreateBuild,
   caller: UserCaller,
-  { beside, isOnBehalf = false }: Asked = {},
+  { beside, isOnBehalf = false, after }: Asked = {},
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, body, caller);
+  if (after !== undefined && place.last.id !== after) throw conflict("Another build has begun in the meantime.");
   const build = await planned(ctx, place, body, caller);
   const onBehalf = isOnBehalf ? { no_user_data: hidesUserData({ by: "server" }, place.last.no_user_data) } : {};
   return begin(ctx, place, { ...build, ...onBehalf }, caller, beside);

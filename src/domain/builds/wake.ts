@@ -63,7 +63,7 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   if (found.standing !== "stopped") return found;
   const initiator = await checkWake(ctx, place, input);
   const { wakes } = ctx;
-  const started = wakes.get(id) ?? start(ctx, place, initiator, input.reason);
+  const started = wakes.get(id) ?? start(ctx, { id, after: found.build_id }, initiator, input.reason);
   wakes.set(id, started);
   try {
     const build_id = await started;
@@ -76,16 +76,17 @@ export const wakeWorkspace = async (ctx: DomainContext, id: string, input: WakeI
   }
 };
 
+/** `after`: the stop that was seen, since a start may have begun and ended while the caller's rights were looked at. */
 const start = async (
   ctx: DomainContext,
-  { id }: WorkspacePlace,
+  { id, after }: { readonly id: string; readonly after: string },
   initiator: UserCaller,
   reason: CreateBuild["reason"],
 ): Promise<string | undefined> => {
   try {
     const body = { transition: "start", ...(reason === undefined ? {} : { reason }) } as const;
     // Any page can make a browser connect: to connect is not to agree to what the workspace runs.
-    return (await createBuild(ctx, id, body, initiator, { isOnBehalf: true })).id;
+    return (await createBuild(ctx, id, body, initiator, { isOnBehalf: true, after })).id;
   } catch (error) {
     const now = await ctx.store.get(findWorkspacePlace({ id }));
     const isOvertaken = error instanceof AppError && error.kind === "conflict" && now !== undefined;
