@@ -1,5 +1,5 @@
-// `bun run routes`: writes src/schema/routes.ts, the types of all calls of the API, from the routes of the server. Installs, `bun run types`
-// and `npm test` run it, so you never have to. Does nothing where the tools that read those types are not installed.
+// `bun run routes`: writes src/schema/routes.ts, the types of all calls of the API, from the routes of the server. `bun run types`, `bun run unused`
+// and `npm test` run it first. Not an install: that has no Bun on its path where `npm start` has fetched it. Does nothing without TypeScript.
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
