@@ -9,27 +9,18 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
     "appearance.test.ts",
     "deployment-facts.test.ts",
   ],
-  "templates, examples and texts inside": [
-    "templates/story.test.ts",
-    "templates/ready-docker.test.ts",
-    "chats/matrix.test.ts",
-  ],
+  "templates, examples and texts inside": ["templates/story.test.ts", "templates/ready-docker.test.ts"],
   "workers: readers of the database, strength of passwords": [
     ...["insights/figures.test.ts", "insights/kept.test.ts", "users/password-rules.test.ts", "users/passwords.test.ts"],
   ],
   "code for the private network in WebAssembly": ["agents/network-dialer.test.ts"],
   "the program starts itself: daemons, workers of builds, other nodes": [
     ...["workspaces/local.test.ts", "workspaces/local-user.test.ts", "workspaces/local-supervisor.test.ts"],
-    ...[
-      "workspaces/prebuilt-daemon.test.ts",
-      "workspaces/restart.test.ts",
-      "daemon.test.ts",
-      "agents/programs.test.ts",
-    ],
-    ...["template-versions/dry-run-workers.test.ts", "provisioner-daemons/serve.test.ts", "chats/crash.test.ts"],
+    ...["workspaces/restart.test.ts", "daemon.test.ts", "agents/programs.test.ts"],
+    ...["template-versions/dry-run-workers.test.ts", "provisioner-daemons/serve.test.ts"],
   ],
   "packages that are loaded when they are needed": [
-    ...["oidc", "metrics", "notifications/mail.test.ts", "factors/passkeys.test.ts", "factors/totp.test.ts"],
+    ...["metrics", "notifications/mail.test.ts", "factors/passkeys.test.ts", "factors/totp.test.ts"],
     ...["external-auth/git.test.ts", "administration/outside.test.ts"],
   ],
   "settings, the log and what is reported of the program": [
@@ -38,15 +29,9 @@ export const BINARY_SAMPLE: Readonly<Record<string, readonly string[]>> = {
     "deployment.test.ts",
   ],
   "the HTTP server as it is bundled: routes, bodies, answers, sockets": [
-    ...[
-      "edge/body.test.ts",
-      "edge/encoding.test.ts",
-      "edge/gate.test.ts",
-      "edge/headers.test.ts",
-      "edge/requests.test.ts",
-    ],
-    ...["organizations", "users/users.test.ts", "users/session.test.ts", "access.test.ts"],
-    ...["workspaces/life.test.ts", "workspaces/watch-all.test.ts", "audit/trail.test.ts", "chats/dropped.test.ts"],
+    ...["edge/body.test.ts", "edge/encoding.test.ts", "edge/headers.test.ts", "edge/requests.test.ts"],
+    ...["users/session.test.ts", "access.test.ts"],
+    ...["workspaces/watch-all.test.ts", "audit/trail.test.ts", "chats/dropped.test.ts"],
   ],
 };
 
