@@ -137,7 +137,7 @@ const writeLinked = (path: string, place: string, bytes: Uint8Array): void => {
 const writeWhole = (path: string, bytes: Uint8Array): void =>
   putInPlace(path, (file) => writeFileSync(file, bytes, { mode: 0o600 }));
 
-/** Makes it alongside first, in a folder of its own that nobody else can look into. */
+/** Makes it alongside first, in a folder of its own that no other user can open. */
 const putInPlace = (path: string, make: (file: string) => void): void => {
   const folder = dirname(path);
   mkdirSync(folder, { recursive: true, mode: 0o700 });

@@ -19,7 +19,7 @@ export const key: RunVerb = (input) =>
     input.print(json ? JSON.stringify({ recovery_key }) : recovery_key);
   });
 
-/** Lists what is in the folder or bucket. */
+/** Lists the backups in the folder or bucket. */
 export const search: RunVerb = (input) =>
   inWords("search", input, async () => {
     const { given: json, rest } = takeSwitch(input.argv, "--json");

@@ -54,7 +54,7 @@ export const HOME_BACKUPS = group({
     {
       name: "search",
       usage: "[WORKSPACE] [--json] [settings]",
-      help: "Lists what is in the folder or bucket.",
+      help: "Lists the backups in the folder or bucket.",
       load: async () => ({ run: (await offline()).search }),
     },
     {
