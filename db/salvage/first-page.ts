@@ -10,6 +10,8 @@ const INTERIOR = 0x05;
 const LEAF = 0x0d;
 /** Columns of `sqlite_schema`. */
 const SCHEMA_COLUMNS = 5;
+/** Where a leaf has its number of cells, and their addresses. */
+const [COUNT_AT, CELLS_AT] = [3, 8];
 const KINDS: ReadonlySet<string> = new Set(["table", "index", "trigger", "view"]);
 
 export type Repaired = "nothing" | "header" | "header and list of tables";
@@ -39,7 +41,11 @@ export const repairFirstPage = (file: string, model: string): Repaired => {
     made.writeUInt32BE(0, 32);
     made.writeUInt32BE(0, 36);
     if (hasTree) first.copy(made, HEADER_BYTES, HEADER_BYTES);
-    else writeTree(made, findSchemaLeaves(fd, pages));
+    else
+      writeTree(
+        made,
+        findSchemaLeaves(fd, pages).flatMap((leaf) => keepTables(fd, leaf)),
+      );
     writeSync(fd, made, 0, PAGE, 0);
     return hasTree ? "header" : "header and list of tables";
   } finally {
@@ -66,27 +72,44 @@ const findSchemaLeaves = (fd: number, pages: number): SchemaLeaf[] => {
   for (let page = 2; page <= pages; page++) {
     const rows = findSchemaRows(readPage(fd, page));
     const [first, last] = [rows?.[0], rows?.at(-1)];
-    if (first !== undefined && last !== undefined) found.push({ page, first, last });
+    if (first !== undefined && last !== undefined) found.push({ page, first: first.rowid, last: last.rowid });
   }
   found.sort((a, b) => a.first - b.first || b.last - a.last);
   return found.filter(({ first }, i) => found.slice(0, i).every((before) => before.last < first));
 };
 
-/** The row numbers of a leaf all of whose cells are rows of `sqlite_schema`; undefined for any other page. */
-const findSchemaRows = (page: Buffer): number[] | undefined => {
+/**
+ * Takes indexes, triggers and views out of a leaf, and answers it, or nothing where it lists no table: SQLite refuses a whole list in which an
+ * index names a table that is missing, and rows are read without indexes.
+ */
+const keepTables = (fd: number, leaf: SchemaLeaf): SchemaLeaf[] => {
+  const page = readPage(fd, leaf.page);
+  const tables = (findSchemaRows(page) ?? []).filter(({ kind }) => kind === "table");
+  const [first, last] = [tables[0], tables.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  page.writeUInt16BE(tables.length, COUNT_AT);
+  for (const [i, { at }] of tables.entries()) page.writeUInt16BE(at, CELLS_AT + 2 * i);
+  writeSync(fd, page, 0, PAGE, (leaf.page - 1) * PAGE);
+  return [{ page: leaf.page, first: first.rowid, last: last.rowid }];
+};
+
+type SchemaRow = { readonly rowid: number; readonly kind: string; readonly at: number };
+
+/** The rows of a leaf all of whose cells are rows of `sqlite_schema`; undefined for any other page. */
+const findSchemaRows = (page: Buffer): SchemaRow[] | undefined => {
   if (page[0] !== LEAF) return undefined;
-  const cells = page.readUInt16BE(3);
-  if (cells === 0 || 8 + 2 * cells > PAGE) return undefined;
-  const rows: number[] = [];
+  const cells = page.readUInt16BE(COUNT_AT);
+  if (cells === 0 || CELLS_AT + 2 * cells > PAGE) return undefined;
+  const rows: SchemaRow[] = [];
   for (let i = 0; i < cells; i++) {
-    const rowid = schemaRowAt(page, page.readUInt16BE(8 + 2 * i));
-    if (rowid === undefined) return undefined;
-    rows.push(rowid);
+    const row = schemaRowAt(page, page.readUInt16BE(CELLS_AT + 2 * i));
+    if (row === undefined) return undefined;
+    rows.push(row);
   }
   return rows;
 };
 
-const schemaRowAt = (page: Buffer, at: number): number | undefined => {
+const schemaRowAt = (page: Buffer, at: number): SchemaRow | undefined => {
   const read = new Varints(page, at);
   read.next();
   const rowid = read.next();
@@ -94,9 +117,10 @@ const schemaRowAt = (page: Buffer, at: number): number | undefined => {
   const headerBytes = read.next();
   const types = Array.from({ length: SCHEMA_COLUMNS }, () => read.next());
   if (read.at > PAGE || read.at - headerAt !== headerBytes) return undefined;
-  const [kind = 0] = types;
-  const length = kind >= 13 && kind % 2 === 1 ? (kind - 13) / 2 : 0;
-  return KINDS.has(page.toString("latin1", read.at, read.at + length)) ? rowid : undefined;
+  const [type = 0] = types;
+  const length = type >= 13 && type % 2 === 1 ? (type - 13) / 2 : 0;
+  const kind = page.toString("latin1", read.at, read.at + length);
+  return KINDS.has(kind) ? { rowid, kind, at } : undefined;
 };
 
 /** Numbers of seven bits a byte, as SQLite writes lengths and row numbers. */

@@ -19,7 +19,8 @@ const world = await forFile(
 const environmentOf = async (name: string): Promise<string> => {
   const file = join(world.home, name);
   const pid = await until(() => existsSync(file) && readFileSync(file, "utf8").trim());
-  return readFileSync(`/proc/${pid}/environ`, "latin1");
+  // Empty while the process becomes another program.
+  return until(() => readFileSync(`/proc/${pid}/environ`, "latin1"));
 };
 
 const mustBeWithout = (environment: string): void => {

@@ -9,6 +9,8 @@ import { ADMIN, tempDirectory } from "#test/support/server.ts";
 import { type ServeProcess, startServe } from "./serve-process.ts";
 
 const BOUND_MS = 1_000;
+/** A dear body is dear each time, and a busy machine is not: the shortest of so many waits counts. */
+const TRIES = 3;
 
 const directory = tempDirectory();
 let serve: ServeProcess;
@@ -22,8 +24,15 @@ afterAll(async () => {
   directory[Symbol.dispose]();
 });
 
-/** The longest that a health check had to wait while this went on. */
-const longestWait = async (work: Promise<unknown>): Promise<number> => {
+/** The longest that a health check had to wait while `send` went on: the least of several tries where that is over the bound. */
+const longestWait = async (send: () => Promise<unknown>): Promise<number> => {
+  let least = Number.POSITIVE_INFINITY;
+  for (let tries = 0; tries < TRIES && least >= BOUND_MS; tries++)
+    least = Math.min(least, await longestWaitDuring(send()));
+  return least;
+};
+
+const longestWaitDuring = async (work: Promise<unknown>): Promise<number> => {
   let isOver = false;
   let longest = 0;
   const done = work.finally(() => {
@@ -58,11 +67,9 @@ describe("one body", () => {
     ["a long run of backslashes", `{"a":"${"\\\\".repeat(1_500_000)}"}`, "Validation failed."],
   ])("[HT-6] %s: refused in words, and nobody else waits long", async (_name, body, words) => {
     let answer = { status: 0, text: "" };
-    const longest = await longestWait(
-      post(body).then((got) => {
-        answer = got;
-      }),
-    );
+    const longest = await longestWait(async () => {
+      answer = await post(body);
+    });
     expect(answer.status).toBe(400);
     expect(answer.text).toContain(words);
     expect(longest).toBeLessThan(BOUND_MS);
@@ -82,9 +89,13 @@ test("[HT-6] a megabyte in every text field of every route is answered, and nobo
     );
     for (const field of texts(operation.body)) {
       const body = { ...(example(operation.body) as object), [field]: long };
-      const sent = admin.fetch(operation.method, pathWith(operation, path), body);
-      const longest = await longestWait(sent.then((response) => response.text()));
-      expect([operation.name, field, (await sent).status < 500]).toEqual([operation.name, field, true]);
+      let status = 0;
+      const longest = await longestWait(async () => {
+        const response = await admin.fetch(operation.method, pathWith(operation, path), body);
+        status = response.status;
+        await response.text();
+      });
+      expect([operation.name, field, status < 500]).toEqual([operation.name, field, true]);
       expect(longest).toBeLessThan(BOUND_MS);
     }
   }
