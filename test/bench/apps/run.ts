@@ -155,10 +155,16 @@ const APPS: Readonly<Record<string, (world: Home) => Promise<Running>>> = {
         // A graph of its own: what the load asks for stays as it is.
         for (const path of ["/hot.js", "/hot.css?import"])
           await fetch(`${direct.origin}${path}`, { headers: direct.headers });
-        for (let n = 1; n <= 20; n += 1) {
-          writeFileSync(join(folder, "hot.css"), `body { order: ${n} }\n`);
-          await until(() => changes >= n, { patience: 20_000 });
-        }
+        let [writes, wroteAt] = [0, 0];
+        // Vite's watcher drops a change within 50 ms of the one before, so a file whose change was not seen is written again.
+        const seen = (n: number): boolean => {
+          if (changes >= n) return true;
+          if (performance.now() - wroteAt < 200) return false;
+          writeFileSync(join(folder, "hot.css"), `body { order: ${++writes} }\n`);
+          wroteAt = performance.now();
+          return false;
+        };
+        for (let n = 1; n <= 20; n += 1) await until(() => seen(n), { patience: 20_000 });
         socket.close();
         return `${changes} changes of a file`;
       },
