@@ -6,7 +6,7 @@
 //   --all-binary       all tests of the API that can run against the binary, as before a release
 //   --record           writes down how long each file took (test/support/run/timings.json): the longest begin first
 // Leaves no process behind, and fails when a test did, which it names. Files in which a few tests failed are run again by
-// themselves: what passes then is named as unsteady at the end, and more than three such files fail the run.
+// themselves: what passes then is named as unsteady at the end, and more than five such files fail the run.
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism, constants, setPriority, tmpdir } from "node:os";
 import { delimiter, dirname, join } from "node:path";
@@ -21,7 +21,14 @@ import { readJunit, skipReason, type TestCase } from "./support/run/junit.ts";
 import { notedFolders, RUN_LEDGER, testAt } from "./support/run/ledger.ts";
 import { endLeftovers, type Leftover, leftovers, RUN_MARK } from "./support/run/leftovers.ts";
 import { outsideFiles } from "./support/run/outside.ts";
-import { failedFiles, judge, MAX_UNSTEADY, type UnsteadyFile, unsteadyLines } from "./support/run/second-tries.ts";
+import {
+  failedFiles,
+  judge,
+  MAX_UNSTEADY,
+  reasonLines,
+  type UnsteadyFile,
+  unsteadyLines,
+} from "./support/run/second-tries.ts";
 import { expectedFiles, withUnreported } from "./support/run/unreported.ts";
 import { tempPlace } from "./support/temp-place.ts";
 
@@ -334,7 +341,7 @@ function tellUnsteady(): void {
 function countTests({ cases, mended }: { cases: readonly TestCase[]; mended: boolean }, code: number): Tally {
   const count = (outcome: TestCase["outcome"]): number => cases.filter((one) => one.outcome === outcome).length;
   for (const one of cases) {
-    if (one.outcome === "failed") summary.push(`        failed: ${one.file}: ${one.title}`);
+    if (one.outcome === "failed") summary.push(`        failed: ${one.file}: ${one.title}`, ...reasonLines(one));
     if (one.outcome === "skipped") summary.push(`        skipped: ${one.file}: ${one.title} [${skipReason(one)}]`);
   }
   const failed = count("failed");

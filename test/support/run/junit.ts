@@ -5,7 +5,11 @@ export interface TestCase {
   title: string;
   outcome: "passed" | "failed" | "skipped";
   seconds: number;
+  /** What a failed one says in its first lines, on one line. */
+  reason?: string;
 }
+
+const REASON_CHARACTERS = 400;
 
 /** Every test of the report, in its order. */
 export const readJunit = (xml: string): TestCase[] =>
@@ -14,6 +18,7 @@ export const readJunit = (xml: string): TestCase[] =>
     title: attribute(attributes, "name"),
     outcome: /<(failure|error)\b/.test(inside) ? "failed" : /<skipped\b/.test(inside) ? "skipped" : "passed",
     seconds: Number(attribute(attributes, "time")) || 0,
+    ...failureReason(inside),
   }));
 
 /** The files that took longest, with their seconds: the sum of their tests. */
@@ -27,6 +32,12 @@ export const NO_REASON = "no reason given";
 
 /** What testNeeding() or testOfOne() put into the title. */
 export const skipReason = (one: TestCase): string => /\(skipped: (.*)\)$/.exec(one.title)?.[1] ?? NO_REASON;
+
+function failureReason(inside: string): Pick<TestCase, "reason"> {
+  const [, attributes = ""] = /<(?:failure|error) ([^>]*)>/.exec(inside) ?? [];
+  const message = attribute(attributes, "message").replaceAll(/\s+/g, " ").trim();
+  return message === "" ? {} : { reason: message.slice(0, REASON_CHARACTERS) };
+}
 
 function attribute(text: string, name: string): string {
   const raw = new RegExp(`(?:^|\\s)${name}="([^"]*)"`).exec(text)?.[1] ?? "";

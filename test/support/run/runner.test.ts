@@ -37,7 +37,7 @@ test("[RP-14] a file whose failures are all gone in the second try is unsteady, 
   ];
   const { cases, unsteady } = judge(first, second);
   expect(cases.map(({ outcome }) => outcome)).toEqual(["passed", "passed", "passed", "failed", "failed"]);
-  expect(unsteady).toEqual([{ file: "a.test.ts", titles: ["x (seed 1)"], tests: 2 }]);
+  expect(unsteady).toEqual([{ file: "a.test.ts", failures: [{ title: "x (seed 1)", reason: undefined }], tests: 2 }]);
   expect(unsteadyLines(unsteady[0]!, 7)[0]).toContain("a.test.ts: 1 of 2 failed, then none of 2 (SLIPWAY_TEST_SEED=7)");
 });
 
@@ -74,8 +74,8 @@ test("[RP-43] a file that hid its tests in the first try is judged by those of t
   const { cases, unsteady } = judge(first, second);
   expect(cases).toEqual(second);
   expect(unsteady).toEqual([
-    { file: "late.test.ts", titles: [NOT_LOADED], tests: 2 },
-    { file: "hook.test.ts", titles: ["(unnamed)"], tests: 2 },
+    { file: "late.test.ts", failures: [{ title: NOT_LOADED, reason: undefined }], tests: 2 },
+    { file: "hook.test.ts", failures: [{ title: "(unnamed)", reason: undefined }], tests: 2 },
   ]);
 });
 
@@ -170,10 +170,11 @@ test("[RP-15] a change reaches the tests that import it, start it or name it, an
 
 test("[RP-14] the report of a run tells each test's file, outcome and time, and which files took longest", () => {
   const cases = readJunit(
-    '<testsuite><testcase name="a" time="0.5" file="x.test.ts" /><testcase name="b" time="2" file="y.test.ts"><failure/></testcase>' +
+    '<testsuite><testcase name="a" time="0.5" file="x.test.ts" /><testcase name="b" time="2" file="y.test.ts"><failure type="Error" message="late&#10;  by &lt;1 s">…</failure></testcase>' +
       '<testcase name="c" time="1" file="x.test.ts"><skipped/></testcase></testsuite>',
   );
   expect(cases.map(({ outcome }) => outcome)).toEqual(["passed", "failed", "skipped"]);
+  expect(cases.map(({ reason }) => reason)).toEqual([undefined, "late by <1 s", undefined]);
   expect(slowestFiles(cases, 1)).toEqual([["y.test.ts", 2]]);
   expect(slowestFiles(cases, 9)).toEqual([
     ["y.test.ts", 2],

@@ -4,7 +4,8 @@ import type { TestCase } from "./junit.ts";
 import { NOT_LOADED } from "./unreported.ts";
 
 /** A file whose failures were all gone in the second try. */
-export type UnsteadyFile = { readonly file: string; readonly titles: readonly string[]; readonly tests: number };
+export type UnsteadyFile = { readonly file: string; readonly failures: readonly Failure[]; readonly tests: number };
+type Failure = Pick<TestCase, "title" | "reason">;
 
 export type Judged = {
   /** The tests with the outcome that counts. */
@@ -12,8 +13,8 @@ export type Judged = {
   readonly unsteady: readonly UnsteadyFile[];
 };
 
-/** More unsteady files than this fail the run: they are no accident, and hide what is broken. */
-export const MAX_UNSTEADY = 3;
+/** More unsteady files than this, one in some 140, fail the run: they are no accident, and hide what is broken. */
+export const MAX_UNSTEADY = 5;
 
 /** The files in which a test failed. */
 export const failedFiles = (cases: readonly TestCase[]): string[] => [
@@ -51,14 +52,19 @@ export const judge = (first: readonly TestCase[], second: readonly TestCase[]): 
     .filter((file) => !stillFailed.has(file))
     .map((file) => ({
       file,
-      titles: first.filter((one) => one.file === file && one.outcome === "failed").map(({ title }) => title),
+      failures: first
+        .filter((one) => one.file === file && one.outcome === "failed")
+        .map(({ title, reason }) => ({ title, reason })),
       tests: cases.filter((one) => one.file === file).length,
     }));
   return { cases, unsteady };
 };
 
-/** The lines of the summary for an unsteady file: how often it failed, with which seed, and which tests. */
-export const unsteadyLines = ({ file, titles, tests }: UnsteadyFile, seed: number): string[] => [
-  `        unsteady: ${file}: ${titles.length} of ${tests} failed, then none of ${tests} (SLIPWAY_TEST_SEED=${seed})`,
-  ...titles.map((title) => `          ${title}`),
+/** The lines of the summary for an unsteady file: how often it failed, with which seed, which tests, and what they said. */
+export const unsteadyLines = ({ file, failures, tests }: UnsteadyFile, seed: number): string[] => [
+  `        unsteady: ${file}: ${failures.length} of ${tests} failed, then none of ${tests} (SLIPWAY_TEST_SEED=${seed})`,
+  ...failures.flatMap((failure) => [`          ${failure.title}`, ...reasonLines(failure)]),
 ];
+
+/** What a failed test said, if the report knows it, in the summary's lines. */
+export const reasonLines = ({ reason }: Failure): string[] => (reason === undefined ? [] : [`            ${reason}`]);
