@@ -75,20 +75,10 @@ import { Workers } from "#src/provisioners/external/workers.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
 import type { ServicesOf } from "#src/tools/services.ts";
-import { answerOthers } from "./answer-others.ts";
-import type { Base } from "./base.ts";
-import { deliver } from "./deliver.ts";
-import { farActors } from "./far-actors.ts";
-import { farJobs } from "./far-jobs.ts";
-import { farRefreshes } from "./far-refreshes.ts";
-import { hearOthers, tellOthers } from "./heard.ts";
-import { makeProvisioners } from "./make-provisioners.ts";
-import { openAgents } from "./open-agents.ts";
-import { openModels } from "./open-models.ts";
+import { type Base, makeProvisioners, openAgents, openModels, openTemplates, openWorkspaces } from "./features.ts";
+import { adopt, deliver, endForbidden, leave, prepareFirst, recoverActors } from "./lifecycle.ts";
+import { answerOthers, farActors, farJobs, farRefreshes, hearOthers, tellOthers } from "./nodes.ts";
 import type { Opened } from "./open-store.ts";
-import { openTemplates } from "./open-templates.ts";
-import { openWorkspaces } from "./open-workspaces.ts";
-import { adopt, endForbidden, leave, prepareFirst, recoverActors } from "./own.ts";
 
 /** Bytes of an answer about a pull request. */
 const MAX_DIFF_BYTES = 4 * 1024 * 1024;
@@ -485,16 +475,27 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.agents.stop();
   }
 
+  /** Actors of every kind. */
+  get actors() {
+    return [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats];
+  }
+
+  /** What is done now and then, in the background. */
+  get chores() {
+    return [
+      this.chatUpkeep,
+      this.auditRetention,
+      this.ledgerUpkeep,
+      this.recordingRetention,
+      this.oidcRechecks,
+      this.connectionUpkeep,
+      this.notifier,
+      this.homeBackups,
+    ];
+  }
+
   #sweep(): void {
-    for (const actors of [this.agents, this.workspaces, this.versions, this.dryRuns, this.chats]) actors.sweep();
-    this.chatUpkeep.sweep();
-    this.auditRetention.sweep();
-    this.ledgerUpkeep.sweep();
-    this.recordingRetention.sweep();
-    this.oidcRechecks.sweep();
-    this.connectionUpkeep.sweep();
-    this.notifier.sweep();
-    this.homeBackups.sweep();
+    for (const one of [...this.actors, ...this.chores]) one.sweep();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

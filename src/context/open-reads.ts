@@ -15,7 +15,7 @@ import type { ReadStore } from "#db/pg/read-store.ts";
 import type { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { Sockets } from "#src/api/http/socket.ts";
 import { Context } from "./context.ts";
-import { type HeardKind, heardWith, hearing, isHeard } from "./heard.ts";
+import { type HeardKind, heardWith, hearing, isHeard } from "./nodes.ts";
 
 /** Members that are the same on every node; it has no parts. */
 const HERE: ReadonlySet<string> = new Set(["config", "clock", "store", "encryption", "requests", "addresses", "parts"]);

@@ -4,7 +4,7 @@ import { systemClock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import type { Parts } from "#base/parts.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { answerFarDials, farDialer } from "#src/context/far-agents.ts";
+import { answerFarDials, farDialer } from "#src/context/nodes.ts";
 import { connectSocket } from "#src/daemon/connection/tunnel-socket.ts";
 import type { AgentDialer } from "#src/wire/agent-dialer.ts";
 import { AgentHttp } from "#src/wire/agent-http.ts";

@@ -7,7 +7,7 @@ import { originNow, withOrigin } from "#base/origin.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import type { Store } from "#db/engine/store.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { answerFarActors, farActors } from "#src/context/far-actors.ts";
+import { answerFarActors, farActors } from "#src/context/nodes.ts";
 import { type LinkedNode, linkedNode } from "#test/support/cluster/linked-node.ts";
 
 /** Which node has which part; nobody's are in nobody's list. */

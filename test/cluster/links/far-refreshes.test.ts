@@ -3,7 +3,7 @@ import { afterEach, expect } from "bun:test";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Links } from "#domain/external-auth/links.ts";
 import { Client } from "#src/client.ts";
-import { answerFarRefreshes, farRefreshes } from "#src/context/far-refreshes.ts";
+import { answerFarRefreshes, farRefreshes } from "#src/context/nodes.ts";
 import { FakeProvider } from "#test/api/external-auth/provider.ts";
 import { link, startWith } from "#test/api/external-auth/world.ts";
 import { linkedNode } from "#test/support/cluster/linked-node.ts";

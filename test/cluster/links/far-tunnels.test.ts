@@ -5,7 +5,7 @@ import { systemClock } from "#base/clock.ts";
 import { uuid, uuidBytes, uuidFromBytes } from "#base/ids.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { PartIndex } from "#db/part-index.ts";
-import { joinCoordinators } from "#src/context/far-tunnels.ts";
+import { joinCoordinators } from "#src/context/nodes.ts";
 import { agentAddresses } from "#src/tailnet/addresses.ts";
 import { Coordinator } from "#src/tailnet/coordinator.ts";
 import type { Peer } from "#src/tailnet/peer.ts";

@@ -5,7 +5,7 @@ import { uuid } from "#base/ids.ts";
 import type { OtherNode, Parts } from "#base/parts.ts";
 import { Topics } from "#base/topics.ts";
 import { Network } from "#domain/tailnet/network.ts";
-import { shareNetwork, shareUse } from "#src/context/far-views.ts";
+import { shareNetwork, shareUse } from "#src/context/nodes.ts";
 import { agentRules } from "#src/tailnet/peer-rules.ts";
 import { linkedNode } from "#test/support/cluster/linked-node.ts";
 

@@ -2,25 +2,29 @@
 // takes up the same.
 import { endForbiddenChatSharing } from "#actors/chat/background/sharing-limits.ts";
 import { recoverChats } from "#actors/chat/recovery.ts";
-import type { ForkKeeper } from "#actors/forks/keeper.ts";
+import { FORK, type ForkKeeper } from "#actors/forks/keeper.ts";
 import type { HomeBackupKeeper } from "#actors/home-backups/keeper.ts";
-import type { ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
-import type { Chore } from "#actors/runtime/chore.ts";
+import { IMAGE_PREBUILD, type ImagePrebuildKeeper } from "#actors/image-prebuilds/keeper.ts";
+import type { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
 import type { Scheduler } from "#actors/runtime/scheduler.ts";
 import { NotAllTakenUp } from "#actors/runtime/take-up.ts";
-import type { TaskKeeper } from "#actors/tasks/keeper.ts";
+import { TASK, type TaskKeeper } from "#actors/tasks/keeper.ts";
+import { DRY_RUN } from "#actors/template-version/dry-run-actor.ts";
 import { recoverDryRuns, recoverImports } from "#actors/template-version/recovery.ts";
-import type { TrialKeeper } from "#actors/trials/keeper.ts";
+import { TRIAL, type TrialKeeper } from "#actors/trials/keeper.ts";
 import type { Uses } from "#actors/workspace/activity-uses.ts";
 import { lowerPortShares } from "#actors/workspace/port-limits.ts";
 import { recoverBuilds, recoverSnapshots, recoverWorkspaces } from "#actors/workspace/recovery.ts";
 import { endForbiddenSharing } from "#actors/workspace/sharing-limits.ts";
 import type { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
+import { EMPTY_TRASH } from "#actors/workspace/trash.ts";
 import { log } from "#base/log.ts";
 import { ALL_PARTS, FIRST_PART, ownParts, type PartNumbers, type Parts, selectParts } from "#base/parts.ts";
 import { within } from "#base/retry.ts";
+import type { Timer } from "#db/engine/timers.ts";
 import { sealReadableVariables } from "#db/templates/variables.ts";
 import { stopForbiddenLocal } from "#domain/builds/local-limits.ts";
+import type { DomainContext } from "#domain/context.ts";
 import type { ReadyTemplates } from "#domain/templates/starter.ts";
 import { prepareIdentity } from "#domain/users/first-user.ts";
 import type { ApiContext } from "#src/api/context.ts";
@@ -37,12 +41,8 @@ type Owning = Omit<ApiContext, "tasks" | "forks" | "homeBackups" | "trials"> & {
   readonly scheduler: Scheduler;
   readonly uses: Uses;
   readonly snapshots: SnapshotRunner;
-  readonly chatUpkeep: Chore;
-  readonly auditRetention: Chore;
-  readonly ledgerUpkeep: Chore;
-  readonly recordingRetention: Chore;
-  readonly oidcRechecks: Chore;
-  readonly connectionUpkeep: Chore;
+  readonly actors: readonly { leave(isLeaving: (part: number) => boolean): Promise<unknown> }[];
+  readonly chores: readonly { idle(): Promise<unknown> }[];
 };
 
 /** A part may be nobody's for so long while what runs of it ends. */
@@ -120,7 +120,6 @@ export const leave = async (ctx: Owning, parts: readonly number[]): Promise<void
 };
 
 const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<void> => {
-  const actors = [ctx.agents, ctx.workspaces, ctx.versions, ctx.dryRuns, ctx.chats];
   const work = () => Promise.all([ctx.generations.leave(isLeaving), ctx.jobs.leave(isLeaving)]);
   // What is notified of uses reaches the workspaces on their nodes.
   void ctx.uses.flush();
@@ -132,7 +131,7 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
     // What they write still is refused by the database once the parts are another node's.
     ctx.requests.left(isLeaving),
     ended,
-    ...actors.map((one) => one.leave(isLeaving)),
+    ...ctx.actors.map((one) => one.leave(isLeaving)),
     ctx.tasks.leave(ownParts(ctx.parts)),
     ctx.forks.leave(ownParts(ctx.parts)),
     ctx.homeBackups.leave(isLeaving),
@@ -143,14 +142,34 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
   await work();
   if (!isFirst) return;
   // They rest by now; the next node begins them.
-  const chores = [
-    ctx.chatUpkeep,
-    ctx.auditRetention,
-    ctx.ledgerUpkeep,
-    ctx.recordingRetention,
-    ctx.oidcRechecks,
-    ctx.connectionUpkeep,
-    ctx.notifier,
-  ];
-  await Promise.all([...chores.map((one) => one.idle()), ctx.scheduler.settled()]);
+  await Promise.all([...ctx.chores.map((one) => one.idle()), ctx.scheduler.settled()]);
+};
+
+type Timed = Pick<DomainContext, "chats" | "diffs" | "versions" | "dryRuns" | "workspaces"> & {
+  readonly prebuilds: PrebuildKeeper;
+  readonly imagePrebuilds: ImagePrebuildKeeper;
+  readonly tasks: TaskKeeper;
+  readonly forks: ForkKeeper;
+  readonly trials: TrialKeeper;
+};
+
+export const deliver = async (parts: Timed, timer: Timer): Promise<void> => {
+  const { actor, actor_id, name } = timer;
+  if (actor === "chat") await parts.chats.ask(actor_id, "deadlinePassed", {});
+  if (actor === "chat_diff") await parts.diffs.due(actor_id);
+  if (actor === "template_version") await parts.versions.ask(actor_id, "reap", {});
+  if (actor === DRY_RUN) await parts.dryRuns.ask(actor_id, "reap", {});
+  if (actor === "workspace") await tellWorkspace(parts, timer);
+  if (actor === TASK) await parts.tasks.due(actor_id, name);
+  if (actor === FORK) await parts.forks.due(actor_id);
+  if (actor === IMAGE_PREBUILD) await parts.imagePrebuilds.due(actor_id, timer.due);
+  if (actor === TRIAL) await parts.trials.due(actor_id);
+  if (actor === "prebuilds") await parts.prebuilds.reconcile(actor_id);
+};
+
+const tellWorkspace = async ({ workspaces }: Timed, { actor_id, name }: Timer): Promise<void> => {
+  if (name === "reap") await workspaces.ask(actor_id, "reap", {});
+  if (name === EMPTY_TRASH) await workspaces.ask(actor_id, "emptyTrash", {});
+  if (name === "schedule") await workspaces.ask(actor_id, "runSchedule", {});
+  if (name === "reset_used" || name === "reset_dormant") await workspaces.ask(actor_id, "resetTimes", { name });
 };

@@ -1,0 +1,284 @@
+// The features of the server, each constructed from what all are built on: agents, provisioners, workspaces, templates, models.
+
+import { join } from "node:path";
+import { AgentActor } from "#actors/agent/actor.ts";
+import { ModelLedger } from "#actors/chat/spending/ledger.ts";
+import { MeteredModels } from "#actors/chat/spending/metered-models.ts";
+import { HomeBackupKeeper } from "#actors/home-backups/keeper.ts";
+import { ModelSettings } from "#actors/models/model-settings.ts";
+import { PrebuildKeeper } from "#actors/prebuilds/keeper.ts";
+import { Directory } from "#actors/runtime/directory.ts";
+import type { Events } from "#actors/runtime/events.ts";
+import type { Elsewhere } from "#actors/runtime/far-asks.ts";
+import type { JobQueue } from "#actors/runtime/job-queue.ts";
+import { TemplateVersionActor } from "#actors/template-version/actor.ts";
+import { DryRunActor } from "#actors/template-version/dry-run-actor.ts";
+import { DryRunRunner } from "#actors/template-version/dry-run-runner.ts";
+import { ImportRunner } from "#actors/template-version/import-runner.ts";
+import type { TerraformImports } from "#actors/template-version/import-terraform.ts";
+import { Uses } from "#actors/workspace/activity-uses.ts";
+import { WorkspaceActor } from "#actors/workspace/actor.ts";
+import { shutDownAgents } from "#actors/workspace/agent-shutdown.ts";
+import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
+import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
+import type { Clock } from "#base/clock.ts";
+import { imageRegistry } from "#base/config/docker-settings.ts";
+import { type Config, containerAccessUrl, containersCutOff, onlyThisMachine } from "#base/config.ts";
+import type { Encryption } from "#base/encryption.ts";
+import type { Metrics } from "#base/metrics.ts";
+import { beginOutside, waitingForOthers } from "#base/network/request-part.ts";
+import { otherNodes, type Parts } from "#base/parts.ts";
+import { within } from "#base/retry.ts";
+import { isTraced } from "#base/spans.ts";
+import type { Topics } from "#base/topics.ts";
+import type { Blobs } from "#db/blobs.ts";
+import { readAttachment } from "#db/chats/files.ts";
+import type { Store } from "#db/engine/store.ts";
+import { AgentsDialer } from "#domain/agents/dialer.ts";
+import { automaticBuilds } from "#domain/builds/automatic.ts";
+import { whyNoLocal } from "#domain/builds/local-rule.ts";
+import type { BuildDeps } from "#domain/builds/new-build.ts";
+import { firstPrebuild } from "#domain/builds/prebuilds.ts";
+import { Network } from "#domain/tailnet/network.ts";
+import { tracedModels } from "#src/api/metrics/model-spans.ts";
+import { countedModels } from "#src/api/metrics/models.ts";
+import { deriveRecoveryKey, HomeBackupStore } from "#src/home-backups/store.ts";
+import { ConfiguredModels } from "#src/llm/configured.ts";
+import { guardedFetch } from "#src/llm/fetch.ts";
+import type { LanguageModels } from "#src/llm/model.ts";
+import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
+import { EchoProvisioner } from "#src/provisioners/echo/echo.ts";
+import { ExternalProvisioner } from "#src/provisioners/external/external.ts";
+import type { Workers } from "#src/provisioners/external/workers.ts";
+import { LocalProvisioner } from "#src/provisioners/local/local.ts";
+import type { Provisioner, ProvisionRequest } from "#src/provisioners/provisioner.ts";
+import type { RepositorySources } from "#src/provisioners/repository/sources.ts";
+import { TerraformProvisioner } from "#src/provisioners/terraform/terraform.ts";
+import { AgentHttp } from "#src/wire/index.ts";
+import {
+  type ActorKind,
+  type Far,
+  type FarAgents,
+  farDialer,
+  joinCoordinators,
+  joinRelays,
+  shareNetwork,
+  shutDownByOwner,
+} from "./nodes.ts";
+
+export type Base = {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly store: Store;
+  readonly topics: Topics<Events>;
+  readonly encryption: Encryption;
+  /** What of the deployment is this node's: all, where there is one. */
+  readonly parts: Parts;
+  /** The other nodes; undefined where none exist. */
+  readonly far: (Far & FarAgents) | undefined;
+  /** The actors of this kind that other nodes have; undefined where none exist. */
+  readonly elsewhere: (kind: ActorKind) => Elsewhere | undefined;
+  /** Where people and workspaces reach the server; known once it listens. */
+  readonly accessUrl: () => URL;
+  /** Copies messages to actors, in tests. */
+  readonly copy: (<T>(args: T) => T) | undefined;
+};
+
+// Workspace agents and the ways to them: their actors, streams and requests into workspaces, the private network.
+
+/** Agents that rest and are kept in memory: reading one again takes a tenth of a millisecond, keeping it a kilobyte and more. */
+const RESTING_AGENTS = 1_000;
+
+type AgentNeeds = Pick<Base, "config" | "clock" | "store" | "topics" | "copy" | "far" | "elsewhere">;
+
+export const openAgents = ({ config, clock, store, topics, copy, far, elsewhere }: AgentNeeds) => {
+  const tailnet = new Network({ store, clock, topics });
+  if (far) joinRelays(far, clock, tailnet.relay);
+  if (far) joinCoordinators(far, clock, tailnet.coordinator);
+  if (far) shareNetwork(far, clock, tailnet);
+  const dialer = new AgentsDialer({ store, clock, topics, tailnet });
+  const deps = { store, clock, topics, log_limit: config.agent_log_limit };
+  return {
+    dialer,
+    agentHttp: new AgentHttp(far ? farDialer(far, dialer) : dialer, clock, {
+      begin: beginOutside,
+      wait: waitingForOthers,
+    }),
+    tailnet,
+    agents: new Directory((id) => new AgentActor(id, deps), clock, {
+      copy,
+      elsewhere: elsewhere("agent"),
+      most: RESTING_AGENTS,
+    }),
+  };
+};
+
+// The provisioners of the server itself, made from its settings; context.ts puts them in. Tests pass others.
+
+type ProvisionerOptions = {
+  readonly config: Config;
+  readonly provisioners?: Provisioners | undefined;
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
+  /** Files of images of repositories. */
+  readonly repositories?: RepositorySources | undefined;
+  readonly daemon?: readonly string[] | undefined;
+};
+
+/** The ways a workspace can come to life here. `local` is always there to stop and delete; it starts only where that is allowed. */
+export const makeProvisioners = (
+  { config, provisioners, environment, daemon, repositories }: ProvisionerOptions,
+  clock: Clock,
+  accessUrl: () => URL,
+  workers: Workers,
+): Provisioners => {
+  if (provisioners) return provisioners;
+  const docker = new DockerProvisioner({
+    host: config.docker_host,
+    clock,
+    accessUrl: () => containerAccessUrl(config.docker_access_url, accessUrl()),
+    program: config.agent_binary,
+    cutOff: containersCutOff(config),
+    repositories,
+    repositoryImages: config.repository_images_mb * 1024 * 1024,
+    registry: imageRegistry(config),
+  });
+  const root = join(config.data_dir, "workspaces");
+  const local = new LocalProvisioner({
+    root,
+    clock,
+    accessUrl,
+    environment,
+    command: daemon,
+    orphanTimeout: config.local_daemon_orphan_timeout,
+    user: config.local_workspace_user,
+    refusal: whyNoLocal(config),
+  });
+  const terraform = new TerraformProvisioner({
+    root: join(config.data_dir, "terraform"),
+    clock,
+    env: environment ?? {},
+    binary: config.terraform_binary,
+    cliConfig: config.terraform_cli_config,
+    pass: config.terraform_environment,
+    applyLimit: config.terraform_apply_limit,
+    formLimit: config.terraform_form_limit,
+  });
+  const external = new ExternalProvisioner(workers, clock);
+  const made: Provisioner[] = [new EchoProvisioner(), docker, external, local, terraform];
+  return new Map(made.map((one) => [one.name as string, one]));
+};
+
+// Workspaces: their actors, the work of their builds, what notes their use, and those that are kept ready.
+
+type WorkspaceNeeds = Base &
+  Pick<ReturnType<typeof openAgents>, "dialer" | "agentHttp"> & {
+    /** What new builds are made with. */
+    readonly building: BuildDeps;
+    readonly jobs: JobQueue;
+    readonly provisioners: Provisioners;
+    /** Adds what a template of Terraform needs alongside the request. */
+    readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
+    /** The variables this process was started with. */
+    readonly environment: Readonly<Record<string, string | undefined>>;
+  };
+
+export const openWorkspaces = (parts: WorkspaceNeeds) => {
+  const { store, clock, topics, encryption, accessUrl, copy, elsewhere, jobs, provisioners, equip, building } = parts;
+  const automatic = automaticBuilds(building, jobs);
+  const uses = new Uses((id) => workspaces.ask(id, "noteUse", {}));
+  const builds = new BuildRunner({
+    clock,
+    jobs,
+    provisioners,
+    encryption,
+    equip,
+    workspaces: () => workspaces,
+    shutDown: shutDownByOwner(
+      parts.far,
+      clock,
+      () => workspaces,
+      (id, report, signal) => shutDownAgents(parts, id, report, signal),
+    ),
+  });
+  const { config, environment } = parts;
+  const recovery_key = deriveRecoveryKey(encryption);
+  const backups = HomeBackupStore.open({ config, clock, path: environment.PATH, recovery_key });
+  const homeBackups = new HomeBackupKeeper({ ...parts, config, provisioners, workspaces: () => workspaces, backups });
+  const fetch: HomeBackupKeeper["fetch"] = (...args) => homeBackups.fetch(...args);
+  const snapshots = new SnapshotRunner({ clock, provisioners, workspaces: () => workspaces, fetch });
+  const deps = { store, clock, topics, uses, automatic, builds, snapshots, encryption, accessUrl };
+  const workspaces: Directory<WorkspaceActor> = new Directory((id) => new WorkspaceActor(id, deps), clock, {
+    copy,
+    elsewhere: elsewhere("workspace"),
+  });
+  const firstBuild = firstPrebuild(building);
+  const prebuilds = new PrebuildKeeper({ store, clock, workspaces: () => workspaces, automatic, firstBuild });
+  return { workspaces, uses, prebuilds, builds, snapshots, homeBackups, homeBackupStore: backups };
+};
+
+// Template versions: their actors, imports and dry runs.
+
+type TemplateNeeds = Base & {
+  readonly blobs: Blobs;
+  readonly jobs: JobQueue;
+  readonly provisioners: Provisioners;
+  /** Plans templates of Terraform; undefined where none are run. */
+  readonly terraform: TerraformImports | undefined;
+  /** Adds what a template of Terraform needs alongside the request. */
+  readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
+};
+
+export const openTemplates = (parts: TemplateNeeds) => {
+  const { store, clock, topics, encryption, accessUrl, copy, elsewhere, blobs, jobs, provisioners, terraform, equip } =
+    parts;
+  const imports = new ImportRunner({ store, clock, blobs, jobs, encryption, terraform, versions: () => versions });
+  const versions: Directory<TemplateVersionActor> = new Directory(
+    (id) => new TemplateVersionActor(id, { store, clock, topics, imports }),
+    clock,
+    { copy, elsewhere: elsewhere("template_version") },
+  );
+  const runs = new DryRunRunner({ clock, jobs, provisioners, equip, dryRuns: () => dryRuns });
+  const dryRuns: Directory<DryRunActor> = new Directory(
+    (id) => new DryRunActor(id, { store, clock, topics, runs, encryption, accessUrl }),
+    clock,
+    { copy, elsewhere: elsewhere("job") },
+  );
+  return { versions, dryRuns, imports, runs };
+};
+
+// Language models: those that are configured, counted and paid for. Each node has them in memory, and their settings are written at one.
+
+type ModelNeeds = Pick<Base, "config" | "clock" | "store" | "encryption" | "topics" | "far"> & {
+  readonly blobs: Blobs;
+  readonly metrics: Metrics | undefined;
+  /** Others than the configured ones, in tests. */
+  readonly models: LanguageModels | undefined;
+};
+
+const MODELS = "models";
+/** A node that does not say so by then learns of it as soon as it hears anything, and of everything when it has heard nothing for a while. */
+const LOADED_MS = 2_000;
+
+export const openModels = ({ config, clock, store, encryption, topics, blobs, metrics, models, far }: ModelNeeds) => {
+  const hosts = config.model_hosts ?? [];
+  const mayReach = { private: onlyThisMachine(config), hosts, continuesTrace: config.otlp_propagate_to_models };
+  const configured = new ConfiguredModels({
+    clock,
+    mayReach,
+    attachments: (id) => readAttachment({ store, blobs }, id),
+  });
+  const asked = models ?? configured;
+  const counted = metrics ? countedModels(asked, metrics) : asked;
+  const traced = isTraced() ? tracedModels(counted) : counted;
+  const tellNodes = far && (() => tellModels(far, clock));
+  const modelSettings = new ModelSettings({ store, clock, encryption, topics, models: configured, tellNodes });
+  far?.links.serve(MODELS, () => modelSettings.load());
+  const modelFetch = guardedFetch(mayReach);
+  const ledger = new ModelLedger({ store, clock, onNotified: (user_id) => topics.publish("notified", user_id, {}) });
+  return { models: new MeteredModels({ store, ledger, models: traced }), modelSettings, modelFetch, ledger };
+};
+
+const tellModels = async ({ parts, links }: Far, clock: Clock): Promise<void> => {
+  const loads = otherNodes(parts).map((node) => links.call(node, MODELS, {}));
+  await within(clock, LOADED_MS, Promise.allSettled(loads));
+};
