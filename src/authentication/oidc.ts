@@ -146,7 +146,8 @@ export class OidcClient {
       {
         [library.customFetch]: this.#send,
         timeout: TIMEOUT_S,
-        ...(isPlain ? { execute: [library.allowInsecureRequests] } : {}),
+        // Also where TLS leads to the provider: what ends TLS on the way could say who signs in.
+        execute: [library.enableNonRepudiationChecks, ...(isPlain ? [library.allowInsecureRequests] : [])],
       },
     );
     const known = { config, until: now + FRESH_MS };

@@ -1,5 +1,6 @@
 // Signing in at a real OpenID Connect provider, from the button to the session, and everything that must not get in.
 import { expect, test } from "bun:test";
+import { base64url, decodeJwt, decodeProtectedHeader, generateKeyPair, SignJWT } from "jose";
 import type { User } from "#schema/users/user.ts";
 import type { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -176,6 +177,29 @@ test("[OI-3] a callback counts once, in the browser that began it, for ten minut
   const replay = await fetch(good, { redirect: "manual", headers: { cookie: `service_oidc_state=${kept}` } });
   expect(replay.status).toBe(401);
   expect(await replay.json()).toMatchObject({ message: "Acme did not agree (invalid_grant)." });
+});
+
+test.each<[string, (token: string) => Promise<string>]>([
+  ["nobody", async (token) => `${base64url.encode('{"alg":"none"}')}.${token.split(".")[1]}.`],
+  [
+    "someone with the secret of the client",
+    (token) =>
+      new SignJWT(decodeJwt(token)).setProtectedHeader({ alg: "HS256" }).sign(Buffer.from(CLIENT.client_secret)),
+  ],
+  [
+    "someone with another key",
+    async (token) => {
+      const { privateKey } = await generateKeyPair("RS256");
+      const { kid = "" } = decodeProtectedHeader(token);
+      return new SignJWT(decodeJwt(token)).setProtectedHeader({ alg: "RS256", kid }).sign(privateKey);
+    },
+  ],
+])("[OI-2] an ID token that %s has signed is refused", async (_, forge) => {
+  idp.forge = forge;
+  const { token, text } = await signIn(ann, "open");
+  idp.forge = undefined;
+  expect(token).toBeUndefined();
+  expect(text).toContain("The answer of Acme does not hold.");
 });
 
 test("[OI-3] afterwards the browser goes to a path of this server and to no other", async () => {

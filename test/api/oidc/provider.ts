@@ -1,5 +1,5 @@
 // A real OpenID Connect provider (the package oidc-provider) on loopback, whose people sign in without a page: who comes is said by the test.
-import { createServer, type Server } from "node:http";
+import { createServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import Provider from "oidc-provider";
 
@@ -7,6 +7,8 @@ import Provider from "oidc-provider";
 export type Person = Readonly<Record<string, unknown>> & { readonly sub: string };
 
 export const CLIENT = { client_id: "slipway", client_secret: "a-secret-of-the-client-canary-of-32-bytes" } as const;
+
+type Forge = (id_token: string) => Promise<string>;
 
 export class OidcServer implements AsyncDisposable {
   readonly issuer: string;
@@ -30,6 +32,8 @@ export class OidcServer implements AsyncDisposable {
 
   /** Answers 500 to everything. */
   isBroken = false;
+  /** What someone on the way makes of each ID token. */
+  forge: Forge | undefined;
 
   private constructor(server: Server) {
     this.#server = server;
@@ -39,6 +43,7 @@ export class OidcServer implements AsyncDisposable {
         response.writeHead(500).end();
         return;
       }
+      if (request.url === "/token" && this.forge) replaceIdToken(response, this.forge);
       if (request.url?.startsWith("/interaction/")) void this.#interact(this.#provider, request, response);
       else void this.#provider.callback()(request, response);
     });
@@ -108,6 +113,20 @@ export class OidcServer implements AsyncDisposable {
     await provider.interactionFinished(request, response, { login: { accountId: this.who.sub } });
   }
 }
+
+const replaceIdToken = (response: ServerResponse, forge: Forge): void => {
+  const end = response.end.bind(response) as (body: string) => ServerResponse;
+  const endForged = async (body: string): Promise<void> => {
+    const answer = JSON.parse(body) as { id_token: string };
+    const text = JSON.stringify(Object.assign(answer, { id_token: await forge(answer.id_token) }));
+    response.setHeader("content-length", Buffer.byteLength(text));
+    end(text);
+  };
+  response.end = ((body: string) => {
+    void endForged(body);
+    return response;
+  }) as typeof response.end;
+};
 
 /** A browser as far as redirects and cookies go: each host has its own. */
 export class Browser {
