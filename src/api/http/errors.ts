@@ -65,7 +65,7 @@ export const errorResponse = (error: unknown, request: Request, extra: Record<st
       mapped.kind === "overloaded" ||
       error instanceof HookFailure ||
       error instanceof PassedOn ||
-      isCutOff(error, request);
+      isCutOff(mapped.cause ?? error, request);
     const level = isNone ? "debug" : "error";
     log("http")[level]("{method} {path} failed", {
       method: request.method,

@@ -1,5 +1,6 @@
 // What callers read when a value is wrong: which one, by its index, and what it must be, in words.
 import { expect, setDefaultTimeout, test } from "bun:test";
+import { ParseError } from "elysia";
 import { configureLogging, resetLogging } from "#base/log.ts";
 import { CommitError } from "#db/engine/store.ts";
 import type { Generic } from "#schema/generic.ts";
@@ -91,6 +92,8 @@ test("[HT-43] a body that its sender cuts off is no error of the server", () => 
   // As the runtime says it of a body whose connection was closed.
   const closed = new DOMException("The connection was closed.", "AbortError");
   expect(told(closed, AbortSignal.abort())).toEqual([]);
+  // And as it comes from a route that reads its body before its caller is known.
+  expect(told(new ParseError(closed), AbortSignal.abort())).toEqual([]);
   expect(told(closed, new AbortController().signal)).toHaveLength(1);
   expect(told(new Error("a fault"), AbortSignal.abort())).toHaveLength(1);
 });
