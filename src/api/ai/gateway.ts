@@ -24,7 +24,7 @@ import { GatewayFigures } from "../metrics/gateway.ts";
 import { beginModelSpan, conventionalProvider, usageAttributes } from "../metrics/model-spans.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
 import { type GatewayCaller, gatewayCaller } from "./caller.ts";
-import { callerHeaders, providerHeaders, providerRequestId, providerUrl } from "./headers.ts";
+import { callerHeaders, providerHeaders, providerRequestId, providerUrl, refuseSelection } from "./headers.ts";
 import { modelList } from "./model-list.ts";
 import { OpenCalls } from "./open-calls.ts";
 
@@ -108,6 +108,7 @@ export class AiGateway {
       const bytes = await readBytes(request, MAX_BODY_BYTES);
       place.weigh(bytes.byteLength);
       const body = readCallBody(endpoint, bytes);
+      refuseSelection(dialect, request);
       const targets = targetsFor(catalog, dialect, body.model, caller.asker);
       const answered =
         targets.length === 0
@@ -461,6 +462,9 @@ const toRefusal = (error: unknown, request: Request): Refusal => {
   if (error instanceof CallBodyError) return { status: 400, code: "invalid_request", message: error.message };
   if (error instanceof AppError && error.kind === "too_large") {
     return { status: 413, code: "request_too_large", message: `The request is larger than ${MAX_BODY_BYTES} bytes.` };
+  }
+  if (error instanceof AppError && error.kind === "unsupported_media") {
+    return { status: 415, code: "unsupported_media_type", message: `${error.message} ${error.detail ?? ""}`.trim() };
   }
   if (error instanceof AppError && error.kind === "overloaded") {
     return { status: 503, code: "unavailable", message: error.message, retry_after: 1 };

@@ -1,6 +1,7 @@
 // Which headers a model call takes to its provider, and which return. The caller's credentials stay here, and the provider's name nothing of
 // the account that the key belongs to. Pure.
 import type { ConfiguredProvider } from "#src/llm/configured-model.ts";
+import { CallBodyError } from "#src/llm/gateway/call-body.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
 
 const HOP_BY_HOP = [
@@ -27,7 +28,18 @@ const NOT_SENT = new Set([
     "cookie",
   ],
   ...["service-session-token", "coder-session-token", "openai-organization", "openai-project"],
-  ...["host", "content-length", "accept-encoding", "expect", "forwarded", "via", "x-real-ip", "origin", "referer"],
+  ...[
+    "x-http-method-override",
+    "host",
+    "content-length",
+    "accept-encoding",
+    "expect",
+    "forwarded",
+    "via",
+    "x-real-ip",
+    "origin",
+    "referer",
+  ],
 ]);
 const NOT_SENT_PREFIX = /^(x-forwarded-|x-slipway-|sec-|cf-)/;
 
@@ -93,6 +105,28 @@ export const presentedToken = (request: Request): string | undefined => {
   const bearer = /^bearer\s+(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
   const given = headers.get("x-api-key") ?? headers.get("x-goog-api-key") ?? bearer;
   return (given ?? new URL(request.url).searchParams.get("key") ?? undefined)?.trim() || undefined;
+};
+
+/** Parameters that every API of Google takes, and that leave the answer as the gateway reads it. */
+const GOOGLE_PARAMETERS: Readonly<Record<string, RegExp>> = {
+  alt: /^(?:sse|json)$/,
+  $alt: /^json(?:;enum-encoding=int)?$/,
+  prettyPrint: /^(?:true|false)$/,
+  key: /./,
+  access_token: /./,
+};
+
+/**
+ * Refuses parameters with which an answer of Google comes in another form or without its usage: what it costs would not be known. Throws
+ * CallBodyError.
+ */
+export const refuseSelection = (dialect: Dialect, request: Request): void => {
+  if (dialect !== "google") return;
+  const asked = [...new URL(request.url).searchParams].find(([name, value]) => !GOOGLE_PARAMETERS[name]?.test(value));
+  if (asked) throw new CallBodyError(`The gateway does not forward the query parameter \`${asked[0].slice(0, 100)}\`.`);
+  if (request.headers.has("x-goog-fieldmask")) {
+    throw new CallBodyError("The gateway does not forward the header `X-Goog-FieldMask`.");
+  }
 };
 
 /** Returns where a call goes: the provider's address, the path of the endpoint and the caller's query without credentials. */

@@ -3,7 +3,7 @@ import type { Dialect } from "./endpoint.ts";
 
 /** Why the gateway does not answer with what a provider said. */
 export type Refusal = {
-  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 413 | 429 | 500 | 502 | 503;
+  readonly status: 400 | 401 | 403 | 404 | 405 | 408 | 413 | 415 | 429 | 500 | 502 | 503;
   readonly message: string;
   /** A word for programs, such as `model_not_found` or `budget_exceeded`. */
   readonly code: string;
@@ -17,6 +17,7 @@ const ANTHROPIC_TYPES: Readonly<Record<number, string>> = {
   403: "permission_error",
   404: "not_found_error",
   413: "request_too_large",
+  415: "invalid_request_error",
   429: "rate_limit_error",
   503: "overloaded_error",
 };
@@ -39,6 +40,7 @@ const GOOGLE_STATUS: Readonly<Record<number, string>> = {
   405: "INVALID_ARGUMENT",
   408: "DEADLINE_EXCEEDED",
   413: "INVALID_ARGUMENT",
+  415: "INVALID_ARGUMENT",
   429: "RESOURCE_EXHAUSTED",
   503: "UNAVAILABLE",
 };

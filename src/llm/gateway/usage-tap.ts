@@ -52,9 +52,14 @@ export class UsageTap {
 
   get tapped(): Tapped {
     // What came before a figure that cannot be true is not believed either.
-    const usage = this.#isDoubtful ? undefined : this.#usage;
+    const usage = this.#isDoubtful || this.#isEmpty() ? undefined : this.#usage;
     const text_bytes = this.#textBytes - (usage ? this.#reportedBytes : 0);
     return { usage, model: this.#model, text_bytes, failed: this.#failed };
+  }
+
+  /** Whether the last report says that nothing was answered, although something was. */
+  #isEmpty(): boolean {
+    return this.#usage?.output_tokens === 0 && this.#reportedBytes > 0;
   }
 
   /** Looks at a piece of the answer and returns what the caller gets of it: the same bytes, unless a usage chunk is hidden. */
@@ -215,19 +220,38 @@ const count = (value: unknown): number | undefined => {
 /** What is no text of an answer, though it stands within. */
 const NO_TEXT = new Set([
   ...["id", "call_id", "type", "role", "object", "index", "status", "finish_reason", "finishReason", "stop_reason"],
-  ...["signature", "thoughtSignature", "encrypted_content", "logprobs", "logprobsResult", "annotations"],
-  ...["safetyRatings", "citationMetadata", "groundingMetadata", "inlineData", "embedding", "b64_json"],
+  ...["logprobs", "logprobsResult", "annotations", "safetyRatings", "citationMetadata", "groundingMetadata"],
+  "embedding",
 ]);
 
-/** Bytes of the text in an event or an answer: what a model has said, thought and called, in every dialect. */
+/** Members that hold a picture. */
+const PICTURES = new Set(["inlineData", "inline_data", "b64_json", "partial_image_b64"]);
+/** A picture counts as so much text, however large it is: about 1,600 tokens. */
+const PICTURE_BYTES = 6_400;
+
+/**
+ * Bytes of the text in an event or an answer: what a model has said, thought and called, in every dialect. What it has thought and hides in a
+ * signature or encrypted counts as well, as it is paid for.
+ */
 const answeredBytes = (json: Json): number => {
   let size = 0;
   const waiting: unknown[] = [json.delta, json.content_block, json.content, json.choices, json.output, json.candidates];
+  if (typeof json.partial_image_b64 === "string") size += PICTURE_BYTES;
+  // The text of an item has passed in pieces; these come with its end alone.
+  if (json.type === "response.output_item.done" && isObject(json.item)) {
+    waiting.push(json.item.encrypted_content);
+    if (json.item.type === "image_generation_call") size += PICTURE_BYTES;
+  }
   while (waiting.length > 0) {
     const next = waiting.pop();
     if (typeof next === "string") size += Buffer.byteLength(next);
     else if (Array.isArray(next)) for (const inner of next) waiting.push(inner);
-    else if (isObject(next)) for (const name in next) if (!NO_TEXT.has(name)) waiting.push(next[name]);
+    else if (isObject(next)) {
+      for (const name in next) {
+        if (PICTURES.has(name)) size += PICTURE_BYTES;
+        else if (!NO_TEXT.has(name)) waiting.push(next[name]);
+      }
+    }
   }
   return size;
 };
@@ -260,10 +284,11 @@ const known = (usage: ModelUsage): ModelUsage | undefined => {
   return entries.length > 0 ? (Object.fromEntries(entries) as ModelUsage) : undefined;
 };
 
-/** Prompts of OpenAI and Google count what came from a cache; ours do not. */
+/** Prompts of OpenAI and Google count what came from a cache; ours do not. More from a cache than there was cannot be true. */
 const without = (all: unknown, cached: number | undefined): number | undefined => {
   const whole = count(all);
-  return whole === undefined ? undefined : Math.max(0, whole - (cached ?? 0));
+  if (whole === undefined) return undefined;
+  return (cached ?? 0) > whole ? Number.NaN : whole - (cached ?? 0);
 };
 
 const READERS: Readonly<Record<UsageFormat, (json: Json, inner: Json | undefined) => ModelUsage | undefined>> = {
@@ -314,7 +339,7 @@ const READERS: Readonly<Record<UsageFormat, (json: Json, inner: Json | undefined
     const tools = count(usage.toolUsePromptTokenCount) ?? 0;
     const output = answered === undefined && thought === undefined ? undefined : (answered ?? 0) + (thought ?? 0);
     return known({
-      input_tokens: asked === undefined ? undefined : Math.max(0, asked + tools - (cached ?? 0)),
+      input_tokens: asked === undefined ? undefined : without(asked + tools, cached),
       output_tokens: output,
       cache_read_tokens: cached,
     });

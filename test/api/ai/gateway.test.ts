@@ -248,6 +248,34 @@ describe("SDKs", () => {
     expect(await gatewayCalls(world.owner)).toMatchObject([{ input_tokens: 4, output_tokens: 6, outcome: "ok" }]);
   });
 
+  test("[GW-2] Google's is not asked for an answer without its usage, and no dialect takes a compressed body", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "google");
+    const body = JSON.stringify({ contents: [{ role: "user", parts: [{ text: "hello" }] }] });
+    const ask = (query: string, more: Record<string, string> = {}) =>
+      fetch(`${world.base}/google/v1beta/models/test-model:generateContent${query}`, {
+        method: "POST",
+        headers: { "x-goog-api-key": world.token, ...more },
+        body: more["content-encoding"] ? Bun.gzipSync(body) : body,
+      });
+    const refusals = [
+      ["?fields=candidates", {}, 400, "query parameter `fields`"],
+      ["?%24fields=candidates", {}, 400, "query parameter `$fields`"],
+      ["?alt=proto", {}, 400, "query parameter `alt`"],
+      ["", { "x-goog-fieldmask": "candidates" }, 400, "header `X-Goog-FieldMask`"],
+      ["", { "content-encoding": "gzip" }, 415, "without Content-Encoding"],
+    ] as const;
+    for (const [query, headers, status, words] of refusals) {
+      const answer = await ask(query, headers);
+      expect([answer.status, await answer.text()]).toEqual([status, expect.stringContaining(words)]);
+    }
+    const asked = ask("?alt=json&prettyPrint=false");
+    const call = await world.upstream.next();
+    expect(call.path).toEndWith(":generateContent?alt=json&prettyPrint=false");
+    call.answer(200, { candidates: [], usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 0 } });
+    expect((await asked).status).toBe(200);
+  });
+
   test("[GW-4] each lists the names that its caller may use", async () => {
     await using world = await openGatewayWorld();
     const { provider } = await addModel(world, "openai");

@@ -185,6 +185,52 @@ describe("what an answer has used", () => {
     },
   );
 
+  test.each<[string, UsageFormat, object]>([
+    ["no answer beside its text", "openai_chat", { prompt_tokens: 0, completion_tokens: 0 }],
+    [
+      "more from the cache than it was asked",
+      "openai_chat",
+      { prompt_tokens: 10, completion_tokens: 3, prompt_tokens_details: { cached_tokens: 1e9 } },
+    ],
+  ])("[GW-5] a provider that reports %s is not believed", (_, format, usage) => {
+    const tap = new UsageTap({ format, type: EVENTS, hidesUsage: false });
+    passed(tap, events({ choices: [{ delta: { content: "x".repeat(400) } }] }, { choices: [], usage }), []);
+    expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: 400 });
+  });
+
+  const PICTURE = "A".repeat(90_000);
+  test.each<[string, UsageFormat, object, number]>([
+    [
+      "encrypted reasoning",
+      "openai_responses",
+      { type: "response.output_item.done", item: { type: "reasoning", id: "r", encrypted_content: "e".repeat(900) } },
+      900,
+    ],
+    ["a signature", "anthropic", { type: "content_block_delta", delta: { signature: "s".repeat(900) } }, 900],
+    [
+      "a picture of Gemini",
+      "google",
+      { candidates: [{ content: { parts: [{ inlineData: { mimeType: "image/png", data: PICTURE } }] } }] },
+      6_400,
+    ],
+    [
+      "a part of a picture",
+      "openai_responses",
+      { type: "response.image_generation_call.partial_image", partial_image_b64: PICTURE },
+      6_400,
+    ],
+    [
+      "a picture of responses",
+      "openai_responses",
+      { type: "response.output_item.done", item: { type: "image_generation_call", result: PICTURE } },
+      6_400,
+    ],
+  ])("[GW-5] %s counts where the answer is left before its report", (_, format, event, bytes) => {
+    const tap = new UsageTap({ format, type: EVENTS, hidesUsage: false });
+    passed(tap, events(event), [40]);
+    expect(tap.tapped).toMatchObject({ usage: undefined, text_bytes: bytes });
+  });
+
   const TEXT = "é".repeat(2_000);
   test.each<[string, UsageFormat, unknown]>([
     ["Anthropic", "anthropic", { type: "content_block_delta", index: 0, delta: { type: "text_delta", text: TEXT } }],
