@@ -164,6 +164,33 @@ test("[MC-8] secrets go in and never come out, nor along to another origin; what
   expect(await refusal(add("sealed"))).toBe(409);
 }, 20_000);
 
+test("[MC-8] a server that repeats its key shows it to nobody, in an answer or in an error", async () => {
+  const key = "canary-key-778899";
+  const keyed = await add("keyed", { auth_type: "api_key", api_key: key, api_key_header: "X-Key" });
+  const named = await add("named", {
+    auth_type: "custom_headers",
+    custom_headers: { "X-Token": `Token ${key}-named` },
+  });
+  const { id, call } = await openChat(world, { mcp_server_ids: [keyed.id, named.id] });
+  const { results, next } = await callTools(
+    world,
+    call,
+    ["keyed__echo", { a: key }],
+    ["named__echo", { a: `${key}-named` }],
+  );
+  expect(results).toMatchObject([{ output: '{"a":"[hidden]"}' }, { output: '{"a":"[hidden]"}' }]);
+  host.refuse = () => Response.json({ message: `no such key: ${key}` }, { status: 403 });
+  const failed = await callTools(world, next, ["keyed__echo", { a: 1 }]);
+  host.refuse = undefined;
+  expect(failed.results).toMatchObject([{ error: expect.stringContaining("no such key: [hidden]") }]);
+  failed.next.finish("stop");
+  // The arguments of a call are the model's own words.
+  const answers = (await messagesOf(world.owner, id))
+    .flatMap(({ content }) => content)
+    .filter(({ type }) => type === "tool-result");
+  expect(JSON.stringify([answers, (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings])).not.toContain(key);
+}, 20_000);
+
 test("[MC-9] where people sign in, each has their own token, renewed when it is due; until then the server is left out", async () => {
   let issued = 0;
   const asked: string[] = [];
@@ -252,23 +279,31 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
     writeFileSync(`${path}.new`, JSON.stringify({ mcpServers }));
     renameSync(`${path}.new`, path);
   };
+  await add("owned");
   put({
     local: program,
+    Owned: program,
     web: { type: "http", url: `${host.url}/mcp` },
     lost: { command: "/no/such/program" },
     "bad name": { command: "x" },
     off: { ...program, disabled: true },
   });
   /** A chat's first call once its model is offered what is asked for. */
-  const opened = async (isSo: (names: string[]) => boolean) => {
+  const opened = async (isSo: (names: string[], warnings: readonly string[]) => boolean) => {
     for (;;) {
       const chat = await openChat(world, { mcp_server_ids: [] });
       const names = chat.call.request.tools.map(({ name }) => name);
-      if (isSo(names)) return chat;
+      const { warnings = [] } = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
+      if (isSo(names, warnings)) return chat;
       chat.call.finish("stop");
     }
   };
-  const { id, call } = await opened((names) => names.includes("local__add") && names.includes("web__add"));
+  // The names of the organization's servers are theirs, also where the chat has not chosen them.
+  const taken = 'The MCP server "Owned" of the workspace is left out: one of your organization has this name.';
+  const { id, call } = await opened(
+    (names, warnings) => names.includes("local__add") && names.includes("web__add") && warnings.includes(taken),
+  );
+  expect(call.request.tools.filter(({ name }) => /^owned__/i.test(name))).toEqual([]);
   const { results, next } = await callTools(
     world,
     call,
@@ -288,12 +323,13 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
   const { context } = await world.owner.get<Chat>(`/api/v2/chats/${id}`);
   const servers = context?.resources.filter(({ kind }) => kind === "mcp_server") ?? [];
   expect(servers.map(({ source, status }) => `${source} ${status}`)).toEqual([
+    "Owned ok",
     "bad name invalid",
     "local ok",
     "lost unreadable",
     "web ok",
   ]);
-  expect(servers[1]?.tools?.[0]).toEqual({ name: "add", description: "The tool add." });
+  expect(servers[2]?.tools?.[0]).toEqual({ name: "add", description: "The tool add." });
 
   // It dies and is started again for the next call; once it is no longer declared it ends.
   process.kill(pid, "SIGKILL");

@@ -62,7 +62,7 @@ export class ChatMcp {
     this.#deps = deps;
   }
 
-  /** The tools by the names they are offered under. The first of a name counts, the organization's before the workspace's. */
+  /** The tools by the names they are offered under. The first of a name counts. */
   async offer(of: McpOf, tools: ToolsOf, signal: AbortSignal): Promise<McpOffer> {
     const warnings: string[] = [];
     const servers = await this.#servers(of, tools);
@@ -83,7 +83,7 @@ export class ChatMcp {
           .finally(() => waiting.delete(server)),
       ),
     ).finally(() => notice.cancel());
-    const own = lookUpUse("workspace_mcp", tools) === "yes" ? await this.#workspaceTools(of, warnings) : [];
+    const own = lookUpUse("workspace_mcp", tools) === "yes" ? await this.#ownTools(of, warnings) : [];
     this.#warn(of.chat_id, warnings);
     const offer = new Map<string, McpTool>();
     for (const one of [...lists.flat(), ...own].slice(0, MAX_TOOLS)) {
@@ -125,6 +125,24 @@ export class ChatMcp {
     const target = await this.#deps.access(server, owner_id);
     if (!target) throw new McpError("its owner must sign in there first.");
     return target;
+  }
+
+  /**
+   * The workspace's, without those under a name of the organization's servers, in any case: rules and approvals of such a name are for the
+   * organization's, also while that one is away or was not chosen.
+   */
+  async #ownTools(of: McpOf, warnings: string[]): Promise<McpTool[]> {
+    const { organization_id } = of;
+    const rows = await this.#deps.store.all(listMcpServers({ organization_id }));
+    const taken = rows.map(({ slug }) => offeredName(slug, "").toLowerCase());
+    const own = await this.#workspaceTools(of, warnings);
+    const isTaken = ({ definition: { name } }: McpTool) =>
+      taken.some((prefix) => name.toLowerCase().startsWith(prefix));
+    const left = new Set(own.filter(isTaken).map(({ definition }) => definition.server));
+    for (const server of left) {
+      warnings.push(`The MCP server "${server}" of the workspace is left out: one of your organization has this name.`);
+    }
+    return own.filter((one) => !isTaken(one));
   }
 
   /** As the workspace tells them now, whatever the chat has pinned (facts/chats 5.5: MCP alone makes nothing dirty). */
