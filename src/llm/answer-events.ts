@@ -1,5 +1,6 @@
 // One part of a provider's answer, read as the events of model.ts. Pure but for the names of open calls.
 import type { LanguageModelV4StreamPart } from "@ai-sdk/provider";
+import { sha256 } from "#base/ids.ts";
 import { parseArguments } from "./arguments.ts";
 import { toFinish } from "./finish-reasons.ts";
 import { MAX_CALL_TOKENS, type ModelEvent, type ModelUsage, type ProviderMetadata } from "./model.ts";
@@ -46,11 +47,17 @@ export class AnswerEvents {
       case "tool-input-delta":
         // Calls that the provider runs itself are shown when they are complete.
         if (!this.#open.has(part.id)) return;
-        return yield { type: "tool_call_delta", id: part.id, name: this.#open.get(part.id) ?? "", delta: part.delta };
+        return yield {
+          type: "tool_call_delta",
+          id: soundId(part.id),
+          name: this.#open.get(part.id) ?? "",
+          delta: part.delta,
+        };
       case "tool-call":
         return yield this.#toCall(part);
       case "tool-result": {
-        const { toolCallId: id, toolName: name, result, isError: is_error = false } = part;
+        const { toolName: name, result, isError: is_error = false } = part;
+        const id = soundId(part.toolCallId);
         const kept = keptWith(metadata.metadata, { provider, result });
         return yield { type: "tool_result", id, name, result: shownResult(result), is_error, metadata: kept };
       }
@@ -69,7 +76,8 @@ export class AnswerEvents {
   #toCall(part: Extract<LanguageModelV4StreamPart, { type: "tool-call" }>): ModelEvent {
     const { provider, tools } = this.#of;
     const { metadata } = toMetadata(part);
-    const { toolCallId: id, toolName, input } = part;
+    const { toolName, input } = part;
+    const id = soundId(part.toolCallId);
     const said = parseArguments(input);
     if (part.providerExecuted) {
       const kept = keptWith(metadata, { provider });
@@ -81,6 +89,14 @@ export class AnswerEvents {
     return metadata ? { ...call, input: own, metadata } : { ...call, input: own };
   }
 }
+
+const LONGEST_ID = 256;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what an id must not have.
+const CONTROL = /[\u0000-\u001f\u007f]/;
+
+/** An id by which people can answer the call: one that is too long or has control characters is replaced, each time by the same. */
+const soundId = (id: string): string =>
+  id.length > LONGEST_ID || CONTROL.test(id) ? `call_${sha256(id).slice(0, 32)}` : id;
 
 const toMetadata = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetadata } =>
   "providerMetadata" in part && part.providerMetadata && Object.keys(part.providerMetadata).length > 0

@@ -1,7 +1,7 @@
 // How answers end, over a real socket: half an answer is never shown as a whole one, a paused one continues, and a prompt that is too long is
 // recognized whatever the words.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import type { Chat, ChatMessage, MessagePage } from "#schema/chats/chat.ts";
 import { createChat, Follower, sendMessage } from "#test/support/chats.ts";
 import { describeInside } from "#test/support/inside.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
@@ -227,7 +227,7 @@ describe("odd streams of Anthropic's protocol", () => {
     expect(world.upstream.calls).toHaveLength(1);
   });
 
-  test("[MO-44] calls with null arguments, with arguments as a text, without an id, and of two at a time are run as they are meant", async () => {
+  test("[MO-44] calls with null arguments, with arguments as a text, without an id, with one that nobody could answer by, and of two at a time are run as they are meant", async () => {
     const asked = (index: number, block: Json): string =>
       line({
         type: "content_block_start",
@@ -241,8 +241,8 @@ describe("odd streams of Anthropic's protocol", () => {
     using follower = await Follower.open(world.owner, id);
     const stream =
       start({ id: "m" }) +
-      asked(0, { id: "toolu_1", input: null }) +
-      asked(1, { id: "toolu_2", input: {} }) +
+      asked(0, { id: `toolu_${"1".repeat(2_000)}`, input: null }) +
+      asked(1, { id: "toolu_\u00002", input: {} }) +
       piece(1, '{"query":') +
       piece(0, "{}") +
       piece(1, '"a"}') +
@@ -255,6 +255,10 @@ describe("odd streams of Anthropic's protocol", () => {
     );
     expect(calls.map(({ input }) => input)).toEqual([{}, { query: "a" }, { query: "b" }]);
     expect(new Set(calls.map(({ id }) => id)).size).toBe(3);
+    const { messages } = await world.owner.get<{ messages: ChatMessage[] }>(`/api/v2/chats/${id}/messages`);
+    const ids = messages.flatMap(({ content }) => content).flatMap(({ tool_call_id: one }) => one ?? []);
+    expect(ids).toHaveLength(6);
+    for (const one of ids) expect(one).toMatch(/^[\w-]{1,256}$/);
     next.say({ text: "Done" }, { finish: "stop" }).end();
     await follower.until(() => follower.status === "waiting");
   });
