@@ -16,7 +16,7 @@ import {
 import { basename, dirname, join } from "node:path";
 import { sha256 } from "#base/ids.ts";
 import { log } from "#base/log.ts";
-import { makeMemoryFolder, memoryFolder } from "#base/secrets/memory-folder.ts";
+import { isOwnFolder, makeMemoryFolder, memoryFolder } from "#base/secrets/memory-folder.ts";
 import type { Manifest } from "#src/wire/gen/agent_pb.ts";
 import { type Environment, resolvePlace, stateFolder, toId } from "./environment.ts";
 import { SecretRecord } from "./secret-record.ts";
@@ -51,19 +51,19 @@ export const writeSecretFiles = (
   { isStart = true }: { isStart?: boolean } = {},
 ): void => {
   const id = toId(workspaceId);
-  const record = new SecretRecord(stateFolder(env), id);
   const memory = memoryFolder(id);
+  const record = new SecretRecord(stateFolder(env), id, memory);
   const wanted = new Map(
     secrets
       .filter(({ filePath }) => filePath !== "")
       .map(({ filePath, value }) => [resolvePlace(filePath, env, "/"), value]),
   );
   for (const path of record.paths) if (!wanted.has(path)) takeBack(record, path, placeIn(memory, path));
-  if (wanted.size === 0) removeEmpty(memory);
-  const hasMemory = id !== "" && wanted.size > 0 && makeMemoryFolder(memory);
+  const hasMemory = id !== "" && (wanted.size > 0 ? makeMemoryFolder(memory) : isOwnFolder(memory));
   const due = [...wanted].filter(([path, value]) => isStart || !record.isWritten(path, value));
   for (const [path, value] of due) record.begin(path, value);
-  record.save();
+  record.save(hasMemory);
+  if (wanted.size === 0) removeEmpty(memory);
   for (const [path, value] of due) {
     try {
       if (hasMemory) writeLinked(path, placeIn(memory, path), value);
@@ -73,7 +73,7 @@ export const writeSecretFiles = (
       log("daemon").error("the secret for the file {path} cannot be written: {error}", { path, error });
     }
   }
-  if (due.length > 0) record.save();
+  if (due.length > 0) record.save(hasMemory);
 };
 
 /** Another daemon of the same workspace may have content there. */

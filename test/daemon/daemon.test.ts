@@ -132,9 +132,14 @@ describe("a daemon that starts", () => {
     const memory = memoryFolder(uuidFromBytes(workspaceId));
     expect(readlinkSync(join(daemon.home, "binary"))).toStartWith(`${memory}/`);
     expect(statSync(memory).mode & 0o777).toBe(0o700);
-    expect(readdirSync(memory)).toHaveLength(2);
+    expect(readdirSync(memory)).toHaveLength(3);
+    // The home names the files; a weak secret could be guessed by a digest of it.
+    const record = join(daemon.home, `.local/state/slipway/secret-files-${uuidFromBytes(workspaceId)}.json`);
+    expect(Object.values(JSON.parse(readFileSync(record, "utf8")).files)).toEqual(
+      Array(3).fill({ salt: "", digests: [] }),
+    );
     await daemon.stop();
-    expect(existsSync(memory)).toBe(false);
+    expect([memory, record].filter(existsSync)).toEqual([]);
     expect(readdirSync(daemon.home)).not.toContain("binary");
   });
 

@@ -1,5 +1,5 @@
-// Where the files of a workspace's secrets have their content: in memory, so that no volume, snapshot or backup of the workspace's files has it,
-// and a container that was killed takes it along.
+// Where the files of a workspace's secrets have their content, and the digests of it: in memory, so that no volume, snapshot or backup of the
+// workspace's files has them, and a container that was killed takes them along.
 import { lstatSync, mkdirSync, rmSync, statfsSync } from "node:fs";
 import { join } from "node:path";
 import { log } from "../log.ts";
@@ -16,11 +16,16 @@ export const makeMemoryFolder = (folder: string): boolean => {
   try {
     if (statfsSync(SHARED).type !== TMPFS) return false;
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const found = lstatSync(folder);
-    return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
+    return isOwnFolder(folder);
   } catch {
     return false;
   }
+};
+
+/** Whether the folder is there and only this user can open it. */
+export const isOwnFolder = (folder: string): boolean => {
+  const found = lstatSync(folder, { throwIfNoEntry: false });
+  return found?.isDirectory() === true && found.uid === process.getuid?.() && (found.mode & 0o077) === 0;
 };
 
 /** Removes the folder with all content: at a stop, and after a daemon that was killed. */
