@@ -26,14 +26,13 @@ export const findDeployKeyByRepository = query(
     .where(and(given(deploy_keys.user_id), given(deploy_keys.repository))),
 );
 
-/** By what ssh asks for: {user_id, ssh_repository}. */
-export const findDeployKeyBySsh = query(
+/** By what ssh asks for, on whichever port, the newest first: {user_id, ssh_repository}. */
+export const listDeployKeysBySsh = query(
   build
     .select()
     .from(deploy_keys)
     .where(and(given(deploy_keys.user_id), given(deploy_keys.ssh_repository)))
-    .orderBy(desc(deploy_keys.created_at))
-    .limit(1),
+    .orderBy(desc(deploy_keys.created_at)),
 );
 
 /** Refused as `stale` when the person has `most` already, as `constraint` when there is one for the repository. */

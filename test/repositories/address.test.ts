@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { parseRepositoryAddress, type RefToTry, refsToTry } from "#base/links/repository-address.ts";
+import { holdsCredentials, parseRepositoryAddress, type RefToTry, refsToTry } from "#base/links/repository-address.ts";
 
 const SHA = "0123456789abcdef0123456789abcdef01234567";
 
@@ -93,6 +93,25 @@ const NO_LINKS = [
   "https://github.com/acme/app and more",
   `https://github.com/acme/${"a".repeat(2_100)}`,
 ];
+
+test("[DK-5] tells a link with a password or token from one with the name of a user", () => {
+  const held = [
+    "https://ann:pw@h.example/a/b",
+    "ssh://git:pw@h.example/a/b",
+    `https://ghp_${"a".repeat(36)}@github.com/a/b`,
+    `https://${SHA}@git.example.com/a/b`,
+    "https://glpat-x@gitlab.com/a/b.git",
+    "https://h.example/a/b?private_token=x",
+    "https://h.example/a/b?a=1&access_token=x#readme",
+  ];
+  const free = [
+    "https://ann@bitbucket.org/a/b",
+    "git@h.example:a/b",
+    "ssh://git@h/a",
+    "https://h/a/b?tab=tokens&token=",
+  ];
+  expect([held.filter((link) => !holdsCredentials(link)), free.filter(holdsCredentials)]).toEqual([[], []]);
+});
 
 test.each(NO_LINKS)("[RW-1] refuses %j", (link) => {
   expect(parseRepositoryAddress(link)).toBeUndefined();

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Static } from "@sinclair/typebox";
+import { NO_CREDENTIALS } from "#base/links/repository-address.ts";
 import type { AuditLogs } from "#schema/audit.ts";
 import type { RepositoryFound } from "#schema/templates/repository.ts";
 import type { DeployKey } from "#schema/users/deploy-key.ts";
@@ -87,7 +88,7 @@ testNeeding(
   60_000,
 );
 
-test("[DK-3] an agent is given the deploy key of its owner for that repository alone; people see only their own", async () => {
+test("[DK-3] [DK-5] an agent is given the deploy key of its owner for that repository and port alone; people see only their own; no link with a password is kept", async () => {
   await using world = await openWorld();
   const { server } = world;
   const seeded = await seedAgent(server);
@@ -106,7 +107,11 @@ test("[DK-3] an agent is given the deploy key of its owner for that repository a
   const deploy = await pair("ssh://github.com/Acme/app.git");
   expect([deploy.public_key, deploy.is_deploy_key]).toEqual([key.public_key, true]);
   expect(deploy.private_key).not.toBe(own.private_key);
-  for (const other of ["ssh://github.com/Acme/app2", "ssh://gitlab.com/Acme/app", "https://github.com/Acme/app", "no"])
+  expect(await pair("ssh://github.com:22/Acme/app.git")).toEqual(deploy);
+  for (const other of [
+    ...["ssh://github.com/Acme/app2", "ssh://gitlab.com/Acme/app", "ssh://github.com:2222/Acme/app"],
+    ...["https://github.com/Acme/app", "no"],
+  ])
     expect([other, await pair(other)]).toEqual([other, own]);
   await owner.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
   expect(await pair("ssh://github.com/Acme/app.git")).toEqual(own);
@@ -118,6 +123,22 @@ test("[DK-3] an agent is given the deploy key of its owner for that repository a
   expect(refused as unknown).toBe(403);
   const other = new Client(server.url, stranger.owner_token);
   expect(await statusOf(other, "DELETE", `/users/me/deploy-keys/${again.id}`)).toBe(404);
+  for (const url of [
+    "https://me:s3cret@h.example/a/b",
+    "ssh://me:s3cret@h.example/a/b",
+    "https://h.example/a/b?token=s3cret",
+  ]) {
+    const { status, body } = (await owner.post(D, { url }).catch((error: ApiError) => error)) as ApiError;
+    expect([status, body.validations]).toEqual([400, [{ field: "url", detail: NO_CREDENTIALS }]]);
+    expect(JSON.stringify([body, await owner.get<DeployKey[]>(D)])).not.toContain("s3cret");
+    const asked = (await owner
+      .post("/api/v2/repositories/read", { repository: { url } })
+      .catch((error: ApiError) => error)) as ApiError;
+    expect([asked.status, asked.body.validations]).toEqual([
+      400,
+      [{ field: "repository.url", detail: NO_CREDENTIALS }],
+    ]);
+  }
   for (const url of [
     "",
     "no link",
@@ -152,7 +173,11 @@ test("[DK-4] an address says where ssh reaches the repository, and the host's ki
   expect(toRepositoryName("ssh://git@Host:22//a/b.git/")).toBe("host/a/b");
   const asked: readonly (readonly [readonly string[], string])[] = [
     [["-o", "SendEnv=GIT_PROTOCOL", "git@h.example", "git-upload-pack 'a/b.git'"], "ssh://h.example/a/b.git"],
-    [["-p", "2222", "--", "h", "git-lfs-authenticate /a/b.git download"], "ssh://h/a/b.git"],
+    [["-p", "2222", "--", "h", "git-lfs-authenticate /a/b.git download"], "ssh://h:2222/a/b.git"],
+    [["-4Tp2222", "me@h", "git-upload-pack '/a/b'"], "ssh://h:2222/a/b"],
+    [["-oPort=2222", "-o", "port 22", "h", "git-upload-pack '/a/b'"], "ssh://h:2222/a/b"],
+    [["-p", "22", "ssh://me@h:2222/", "git-upload-pack '/a/b'"], "ssh://h:2222/a/b"],
+    [["-P", "tag", "ssh://h", "git-upload-pack '/a/b'"], "ssh://h/a/b"],
     [["h", "git-receive-pack '/a/b'"], "ssh://h/a/b"],
     [["h"], ""],
     [["-G", "h"], ""],

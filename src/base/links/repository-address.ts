@@ -41,6 +41,22 @@ export const parseRepositoryAddress = (text: string): RepositoryAddress | undefi
   return linkOn(url, parts);
 };
 
+/** What a link with a password or token is answered with: it would be stored, and shown to others who may see the workspace. */
+export const NO_CREDENTIALS =
+  "must not hold a password or token: link your account at the host, or create a deploy key for the repository";
+
+const TOKEN_NAME = /^(?:glpat-|gh[pousr]_|github_pat_|.{40})/;
+const SECRET_MEMBERS = /^(?:.*[_-])?(?:token|password|passwd|secret|auth|api[_-]?key)$/i;
+
+/** Whether the link has a password or token in it. The name of a user, as hosts copy it into links, is no secret. */
+export const holdsCredentials = (link: string): boolean => {
+  const text = link.trim();
+  if (!URL.canParse(text)) return false;
+  const { username, password, searchParams } = new URL(text);
+  if (password !== "" || TOKEN_NAME.test(username)) return true;
+  return [...searchParams].some(([name, value]) => value !== "" && SECRET_MEMBERS.test(name));
+};
+
 type Shown = Pick<RepositoryAddress, "branch" | "commit" | "pull_request" | "path" | "branch_and_path">;
 
 /** The parts of a path, decoded; undefined for a path that leaves itself or cannot be read. */

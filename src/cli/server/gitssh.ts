@@ -47,24 +47,44 @@ export const run: RunVerb = async (input) => {
 
 type Env = Record<string, string>;
 
-/** Options of ssh that take their value as the next word. */
-const VALUED = /^-[BbcDEeFIiJLlmOopQRSWw]$/;
+/** Options of ssh that take a value: the rest of the word, or the next one. */
+const VALUED = "BbcDEeFIiJLlmOoPpQRSWw";
 
-/** The repository that git asks ssh for: `ssh://host/path`; empty for anything else. */
+/** The repository that git asks ssh for: `ssh://host:port/path`, the port as far as the command line names one; empty for anything else. */
 export const findRemote = (argv: readonly string[]): string => {
-  let at = 0;
-  for (; at < argv.length && argv[at]?.startsWith("-"); at++) {
-    if (argv[at] === "--") {
-      at++;
-      break;
-    }
-    if (VALUED.test(argv[at] ?? "")) at++;
-  }
-  const host = argv[at]?.replace(/^[^@]*@/, "");
+  const { options, rest } = readOptions(argv);
+  const [destination = "", ...command] = rest;
+  const [, host, inDestination] = /^(?:ssh:\/\/)?(?:[^@]*@)?(\w[\w.-]*)(?::(\d{1,5}))?\/?$/.exec(destination) ?? [];
   // `git-upload-pack '/acme/app.git'`, and of git-lfs `git-lfs-authenticate acme/app.git download`.
-  const [, path] = /^git[- ][\w-]+ +'?([^' ]+)'?/.exec(argv.slice(at + 1).join(" ")) ?? [];
-  if (!host || path === undefined || !/^\w[\w.-]*$/.test(host)) return "";
-  return `ssh://${host}/${path.replace(/^\/+/, "")}`;
+  const [, path] = /^git[- ][\w-]+ +'?([^' ]+)'?/.exec(command.join(" ")) ?? [];
+  if (host === undefined || path === undefined) return "";
+  const port = inDestination ?? portIn(options);
+  return `ssh://${host}${port === undefined ? "" : `:${port}`}/${path.replace(/^\/+/, "")}`;
+};
+
+type Option = readonly [name: string, value: string];
+
+/** The options in front of the destination, as ssh reads them: several letters may share a word. */
+const readOptions = (argv: readonly string[]): { options: Option[]; rest: readonly string[] } => {
+  const options: Option[] = [];
+  for (let at = 0; at < argv.length; at++) {
+    const word = argv[at] ?? "";
+    if (word === "--") return { options, rest: argv.slice(at + 1) };
+    if (!/^-./.test(word)) return { options, rest: argv.slice(at) };
+    const valued = [...word].findIndex((letter, place) => place > 0 && VALUED.includes(letter));
+    if (valued < 0) continue;
+    const value = word.slice(valued + 1) || argv[++at] || "";
+    options.push([word[valued] ?? "", value]);
+  }
+  return { options, rest: [] };
+};
+
+/** Of several settings of a port the first counts for ssh. */
+const portIn = (options: readonly Option[]): string | undefined => {
+  const ports = options.map(([name, value]) =>
+    name === "p" ? value : name === "o" ? /^\s*port\s*[=\s]\s*(\d+)\s*$/i.exec(value)?.[1] : undefined,
+  );
+  return ports.find((port) => port !== undefined && /^\d{1,5}$/.test(port));
 };
 
 /** The first value of each setting counts, so ours come last; keys add up. A host seen for the first time is remembered, not asked about. */

@@ -2,7 +2,13 @@
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
-import { parseRepositoryAddress, type RepositoryAddress, refsToTry } from "#base/links/repository-address.ts";
+import {
+  holdsCredentials,
+  NO_CREDENTIALS,
+  parseRepositoryAddress,
+  type RepositoryAddress,
+  refsToTry,
+} from "#base/links/repository-address.ts";
 import type { Outbound } from "#base/outbound.ts";
 import type { RepositoryAsked, RepositoryPlan } from "#schema/templates/repository.ts";
 import { RepositoryError } from "#src/git/bounded-git.ts";
@@ -140,6 +146,7 @@ const makeReaders = ({ clock, env }: Deps, outbound: Outbound, root: string): Re
 
 /** The address of the link with what the caller says beside it, which goes first. */
 const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => {
+  if (holdsCredentials(asked.url)) throw invalidField(`${field}.url`, NO_CREDENTIALS);
   const linked = parseRepositoryAddress(asked.url);
   if (!linked) {
     throw invalidField(`${field}.url`, "is not a link to a Git repository, such as https://github.com/acme/app");

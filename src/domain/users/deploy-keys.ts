@@ -3,6 +3,7 @@
 import { rfc3339 } from "#base/clock.ts";
 import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { holdsCredentials, NO_CREDENTIALS } from "#base/links/repository-address.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { CommitError } from "#db/engine/store.ts";
@@ -12,8 +13,8 @@ import {
   deleteDeployKey,
   findDeployKey,
   findDeployKeyByRepository,
-  findDeployKeyBySsh,
   insertDeployKey,
+  listDeployKeysBySsh,
 } from "#db/users/deploy-keys.ts";
 import { guardUser } from "#db/users/users.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -23,6 +24,7 @@ import type { DomainContext } from "../context.ts";
 import { findOwn } from "./looks.ts";
 
 const MOST = 100;
+const SSH_PORT = "22";
 
 type Sealing = Pick<DomainContext, "store" | "encryption">;
 const toSealContext = ({ user_id, id }: Pick<DeployKeyRow, "user_id" | "id">): string => `deploy_key:${user_id}:${id}`;
@@ -40,6 +42,7 @@ export const createDeployKey = async (
   user_id: string,
   link: string,
 ): Promise<DeployKeyRow> => {
+  if (holdsCredentials(link)) throw invalidField("url", NO_CREDENTIALS);
   const place = findDeployPlace(link);
   if (!place) throw invalidField("url", "is not a link to a Git repository, such as https://github.com/acme/app");
   const { url, ssh_url } = place;
@@ -96,11 +99,13 @@ export const revokeDeployKey = async (
 export const findKeyForRepository = ({ store }: Sealing, user_id: string, url: string) =>
   store.get(findDeployKeyByRepository({ user_id, repository: toRepositoryName(url) }));
 
-/** The same by what ssh is asked for; undefined also for what is no address. */
-export const findKeyForSsh = async ({ store }: Sealing, user_id: string, remote: string) =>
-  URL.canParse(remote) && new URL(remote).protocol === "ssh:"
-    ? store.get(findDeployKeyBySsh({ user_id, ssh_repository: toRepositoryName(remote) }))
-    : undefined;
+/** The same by what ssh is asked for; undefined also for what is no address. Without a port it may be any: the settings of ssh name it then. */
+export const findKeyForSsh = async ({ store }: Sealing, user_id: string, remote: string) => {
+  if (!URL.canParse(remote) || new URL(remote).protocol !== "ssh:") return undefined;
+  const { port } = new URL(remote);
+  const rows = await store.all(listDeployKeysBySsh({ user_id, ssh_repository: toRepositoryName(remote) }));
+  return rows.find(({ ssh_url }) => port === "" || port === (new URL(ssh_url).port || SSH_PORT));
+};
 
 /** The private half, in the form that ssh reads. Never logged. */
 export const openDeployKey = ({ encryption }: Pick<Sealing, "encryption">, row: DeployKeyRow): string =>

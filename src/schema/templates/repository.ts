@@ -2,7 +2,7 @@
 // template's parameter with the form type `repository`; nothing in it can reach the machine of the server, whoever has written it.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { Value } from "@sinclair/typebox/value";
-import { MAX_ADDRESS } from "#base/links/repository-address.ts";
+import { holdsCredentials, MAX_ADDRESS } from "#base/links/repository-address.ts";
 import { namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { lineText } from "../text.ts";
@@ -208,5 +208,6 @@ export const parsePlan = (value: string): RepositoryPlan | undefined => {
   }
 };
 
-/** Only these are cloned, and an address that cannot be read would end a build with no word for people. */
-const isWebAddress = (url: string): boolean => URL.canParse(url) && /^https?:$/.test(new URL(url).protocol);
+/** Only these are cloned, and an address that cannot be read would end a build with no word for people. Plans are shown: none has a password. */
+const isWebAddress = (url: string): boolean =>
+  URL.canParse(url) && /^https?:$/.test(new URL(url).protocol) && !holdsCredentials(url);

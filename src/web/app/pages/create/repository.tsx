@@ -3,7 +3,7 @@
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { useLocation } from "preact-iso/router";
-import { parseRepositoryAddress } from "#base/links/repository-address.ts";
+import { holdsCredentials, NO_CREDENTIALS, parseRepositoryAddress } from "#base/links/repository-address.ts";
 import type { RepositoryAsked, RepositoryFound, RepositoryPlan } from "#schema/templates/repository.ts";
 import { call, formatError, Problem } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -53,19 +53,23 @@ type FieldProps = { readonly value: Signal<RepositoryAsked>; readonly error?: st
 /** Asks for a repository and its branch, and leads to the page of it. */
 export const RepositoryField = ({ value, error }: FieldProps) => {
   const { route } = useLocation();
+  const refused = useSignal("");
+  const shown = refused.value || error;
   return (
     <form
       class="stack"
       aria-label="Open a repository"
       onSubmit={submits(() => {
         const wanted = toRepository(value.value);
-        if (wanted) route(repositoryLink(wanted));
+        // It would stay in the browser's history.
+        refused.value = wanted && holdsCredentials(wanted.url) ? `The link ${NO_CREDENTIALS}.` : "";
+        if (wanted && refused.value === "") route(repositoryLink(wanted));
       })}
     >
       <RepositoryFields
         value={value}
         hint="A link to a repository, a branch, a pull request or a folder on GitHub, GitLab, Gitea or Bitbucket. Slipway sets up what the repository asks for."
-        problems={error === undefined ? {} : { repository: error }}
+        problems={shown ? { repository: shown } : {}}
       />
       <div class="line">
         <Button type="submit">Open repository</Button>
