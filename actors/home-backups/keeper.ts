@@ -1,4 +1,4 @@
-// Makes, verifies and removes home backups: each of a workspace of this node's parts, one thing at a time for a workspace, outside of any mailbox.
+// Makes, verifies and removes home backups: each of a workspace of this node's parts, one thing at a time for a person, outside of any mailbox.
 // A row stands for what is to be done and has all ids, so a crash repeats it (rules HB-1 to HB-9).
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
@@ -37,6 +37,7 @@ import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import type { Chore } from "../runtime/chore.ts";
 import type { Directory } from "../runtime/directory.ts";
 import { isForBuiltIn } from "../runtime/job-queue.ts";
+import { Turns } from "../runtime/turns.ts";
 import type { WorkspaceActor } from "../workspace/actor.ts";
 import type { Provisioners } from "../workspace/build-runner.ts";
 import { chooseOutdated } from "./retention.ts";
@@ -67,6 +68,9 @@ export type HomeBackupDeps = {
   readonly backups: HomeBackupStore | undefined;
 };
 
+/** What may begin now. */
+type Due = Owned & { readonly begin: () => void | Promise<void> };
+type Owned = { readonly workspace_id: string; readonly owner_id: string; readonly part: number };
 type Running = { readonly done: Promise<void>; readonly end: AbortController; readonly part: number };
 /** Whether there may be more to do now. */
 type Outcome = "done" | "later";
@@ -75,6 +79,7 @@ export class HomeBackupKeeper implements Chore {
   readonly #deps: HomeBackupDeps;
   /** By workspace. */
   readonly #running = new Map<string, Running>();
+  readonly #turns = new Turns();
   /** Backups that could not be read or removed are not tried again before then. */
   readonly #held = new Map<string, number>();
   #isStopped = false;
@@ -151,40 +156,67 @@ export class HomeBackupKeeper implements Chore {
     const { store, parts, backups } = this.#deps;
     const own = ownParts(parts);
     for (const { id, workspace_id } of await store.scan(listLeftSnapshots(own))) await this.#drop(workspace_id, id);
-    for (const row of await store.scan(listOpenHomeBackups(own))) {
-      if (this.#isHeld(row.id)) continue;
-      if (backups) this.#begin(row, (signal) => this.#continue(backups, row.id, signal));
-      else if (row.status === "creating") {
-        await store.commit([updateHomeBackup(row.id, { status: "failed", error: NOT_SET_UP })], undefined, row.part);
+    const open = (await store.scan(listOpenHomeBackups(own))).filter(({ id }) => !this.#isHeld(id));
+    if (backups) await this.#beginDue(backups, open, own);
+    else {
+      for (const { id, part, status } of open) {
+        if (status !== "creating") continue;
+        await store.commit([updateHomeBackup(id, { status: "failed", error: NOT_SET_UP })], undefined, part);
       }
     }
-    if (backups) await this.#beginDue(backups, own);
     if (parts.isFirst) await this.#count();
   }
 
-  async #beginDue(backups: HomeBackupStore, own: PartNumbers): Promise<void> {
+  async #beginDue(
+    backups: HomeBackupStore,
+    open: readonly (Owned & { readonly id: string })[],
+    own: PartNumbers,
+  ): Promise<void> {
     const { store, clock, config } = this.#deps;
-    const now = clock.now();
-    const location = backups.place.url;
-    const { home_backup_interval: interval, home_backup_keep_weekly: weeks } = config;
-    const abandoned = listAbandonedHomeBackups({ before: now - Math.max(DAY_MS, weeks * 7 * DAY_MS) }, own);
-    for (const { id, part } of await store.scan(abandoned)) {
+    const abandoned_at = clock.now() - Math.max(DAY_MS, config.home_backup_keep_weekly * 7 * DAY_MS);
+    for (const { id, part } of await store.scan(listAbandonedHomeBackups({ before: abandoned_at }, own))) {
       await store.commit([updateHomeBackup(id, { status: "deleting" })], undefined, part);
     }
     if (this.#running.size >= MAX_CONCURRENT) return;
-    // One at a time, ahead of new backups: both come to their turn.
-    for (const row of await store.scan(listUnverifiedHomeBackups({ location, before: now - VERIFY_MS }, own))) {
-      if (this.#verifying !== undefined) break;
-      if (this.#isHeld(row.id) || this.#running.has(row.workspace_id)) continue;
+    const waiting: Due[] = open.map((row) =>
+      toDue(row, () => this.#begin(row, (signal) => this.#continue(backups, row.id, signal))),
+    );
+    waiting.push(...(await this.#findUnverified(backups, own)), ...(await this.#findScheduled(backups, own)));
+    for (const one of this.#turns.order(waiting)) {
+      if (this.#running.size >= MAX_CONCURRENT) return;
+      if (!this.#turns.isBusy(one.owner_id) && !this.#running.has(one.workspace_id)) await one.begin();
+    }
+  }
+
+  /** One at a time, ahead of new backups of the same person. */
+  async #findUnverified(backups: HomeBackupStore, own: PartNumbers): Promise<Due[]> {
+    if (this.#verifying !== undefined) return [];
+    const before = this.#deps.clock.now() - VERIFY_MS;
+    const unverified = listUnverifiedHomeBackups({ location: backups.place.url, before }, own);
+    const row = (await this.#deps.store.scan(unverified)).find(
+      ({ id, owner_id }) => !this.#isHeld(id) && !this.#turns.isBusy(owner_id),
+    );
+    if (!row) return [];
+    const begin = (): void => {
       this.#verifying = row.id;
       this.#begin(row, (signal) => this.#verify(backups, row.id, signal));
-    }
-    if (interval === undefined) return;
-    const tried_since = now - Math.min(interval, HOUR_MS);
-    for (const home of await store.scan(listDueHomes({ location, since: now - interval, tried_since }, own))) {
-      if (this.#running.size >= MAX_CONCURRENT) return;
-      if (isForBuiltIn(home.tags) && !this.#running.has(home.id)) await this.#start(backups, home);
-    }
+    };
+    return [toDue(row, begin)];
+  }
+
+  async #findScheduled(backups: HomeBackupStore, own: PartNumbers): Promise<Due[]> {
+    const { store, clock, config } = this.#deps;
+    const { home_backup_interval: interval } = config;
+    if (interval === undefined) return [];
+    const now = clock.now();
+    const times = { since: now - interval, tried_since: now - Math.min(interval, HOUR_MS) };
+    const homes = await store.scan(listDueHomes({ location: backups.place.url, ...times }, own));
+    return homes
+      .filter(({ tags }) => isForBuiltIn(tags))
+      .map(({ id: workspace_id, owner_id, part }) => {
+        const place = { workspace_id, owner_id, part };
+        return toDue(place, () => this.#start(backups, place));
+      });
   }
 
   #isHeld(id: string): boolean {
@@ -209,8 +241,9 @@ export class HomeBackupKeeper implements Chore {
   }
 
   /** Writes down that a backup is to be made, and begins it. */
-  async #start(backups: HomeBackupStore, { id: workspace_id, part }: Home): Promise<void> {
+  async #start(backups: HomeBackupStore, place: Owned): Promise<void> {
     const { store, clock } = this.#deps;
+    const { workspace_id, part } = place;
     const row = newHomeBackup(workspace_id, backups.place.url, clock.now());
     try {
       await store.commit([insertHomeBackup(row)], undefined, part);
@@ -219,14 +252,13 @@ export class HomeBackupKeeper implements Chore {
       if (error instanceof CommitError && error.reason === "constraint") return;
       throw error;
     }
-    this.#begin({ workspace_id, part }, (signal) => this.#continue(backups, row.id, signal));
+    this.#begin(place, (signal) => this.#continue(backups, row.id, signal));
   }
 
-  #begin(
-    { workspace_id, part }: { readonly workspace_id: string; readonly part: number },
-    work: (signal: AbortSignal) => Promise<Outcome>,
-  ): void {
-    if (this.#isStopped || this.#running.size >= MAX_CONCURRENT || this.#running.has(workspace_id)) return;
+  #begin(place: Owned, work: (signal: AbortSignal) => Promise<Outcome>): void {
+    const { workspace_id, part } = place;
+    if (this.#isStopped) return;
+    this.#turns.begin(place);
     const end = new AbortController();
     const timer = this.#deps.clock.after(LIMIT_MS, () => end.abort(new HomeBackupError(TOO_SLOW)));
     const done = work(end.signal)
@@ -238,6 +270,7 @@ export class HomeBackupKeeper implements Chore {
       .then((outcome) => {
         timer.cancel();
         this.#running.delete(workspace_id);
+        this.#turns.end(place);
         if (outcome === "done") this.sweep();
       });
     this.#running.set(workspace_id, { done, end, part });
@@ -449,6 +482,13 @@ export class HomeBackupKeeper implements Chore {
     return this.#deps.store.commit(batch, undefined, part);
   }
 }
+
+const toDue = ({ workspace_id, owner_id, part }: Owned, begin: Due["begin"]): Due => ({
+  workspace_id,
+  owner_id,
+  part,
+  begin,
+});
 
 /** A backup that is to be made. */
 export const newHomeBackup = (workspace_id: string, location: string, now: number): HomeBackupRow => ({

@@ -19,6 +19,8 @@ export interface Snapshots {
 }
 
 export type SubmittedSnapshot = SnapshotPlace & {
+  /** Of the workspace: copies wait for others of the same person. */
+  readonly owner_id: string;
   readonly provisioner: string;
   /** The home backup that the files come from; null: the workspace. */
   readonly home_backup_id: string | null;

@@ -1,4 +1,5 @@
-// Makes and removes the files of snapshots, outside of any mailbox, and tells the workspace what came of it. What a crash interrupts is on disk
+// Makes and removes the files of snapshots, outside of any mailbox, and tells the workspace what came of it. Each person has one copy at a time and
+// the others do not wait for the rest of theirs. What a crash interrupts is on disk
 // as it was asked for, and is done again at the next start (recovery.ts).
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -8,6 +9,7 @@ import { ProvisionError } from "#src/provisioners/provisioner.ts";
 import { askPatiently, stopped } from "../job/patience.ts";
 import type { Directory } from "../runtime/directory.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
+import { Turns } from "../runtime/turns.ts";
 import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
 import type { Snapshots, SubmittedSnapshot } from "./effects.ts";
@@ -25,7 +27,7 @@ type Deps = {
   ) => Promise<Captured>;
 };
 
-type Task = { readonly snapshot_id: string; readonly run: () => Promise<void> };
+type Task = SubmittedSnapshot & { readonly run: () => Promise<void> };
 
 /** Copies take the disk's whole speed: more at the same time make all of them slower. */
 const MAX_CONCURRENT = 2;
@@ -38,6 +40,7 @@ export class SnapshotRunner implements Snapshots {
   readonly #deps: Deps;
   readonly #waiting: Task[] = [];
   readonly #running = new Map<string, Promise<void>>();
+  readonly #turns = new Turns();
   readonly #end = new AbortController();
 
   constructor(deps: Deps) {
@@ -46,12 +49,12 @@ export class SnapshotRunner implements Snapshots {
 
   /** Makes the files of a snapshot. */
   capture(submitted: SubmittedSnapshot): void {
-    this.#submit(submitted.snapshot_id, () => this.#capture(submitted));
+    this.#submit(submitted, () => this.#capture(submitted));
   }
 
   /** Removes the files of a snapshot. */
   discard(submitted: SubmittedSnapshot): void {
-    this.#submit(submitted.snapshot_id, () => this.#discard(submitted));
+    this.#submit(submitted, () => this.#discard(submitted));
   }
 
   /** Ends what is under way; the next start does it again. */
@@ -61,28 +64,33 @@ export class SnapshotRunner implements Snapshots {
     await Promise.all(this.#running.values());
   }
 
-  #submit(snapshot_id: string, run: () => Promise<void>): void {
+  #submit(submitted: SubmittedSnapshot, run: () => Promise<void>): void {
+    const { snapshot_id } = submitted;
     if (this.#end.signal.aborted) return;
     if (this.#running.has(snapshot_id) || this.#waiting.some((task) => task.snapshot_id === snapshot_id)) return;
-    this.#waiting.push({ snapshot_id, run });
+    this.#waiting.push({ ...submitted, run });
     this.#fill();
   }
 
   #fill(): void {
     while (this.#running.size < MAX_CONCURRENT) {
-      const task = this.#waiting.shift();
+      const [task] = this.#turns.order(this.#waiting);
       if (!task) return;
+      this.#waiting.splice(this.#waiting.indexOf(task), 1);
+      this.#turns.begin(task);
       const done = task.run().finally(() => {
         this.#running.delete(task.snapshot_id);
+        this.#turns.end(task);
         this.#fill();
       });
       this.#running.set(task.snapshot_id, done);
     }
   }
 
-  async #capture({ provisioner, home_backup_id, ...place }: SubmittedSnapshot): Promise<void> {
+  async #capture(submitted: SubmittedSnapshot): Promise<void> {
     const { clock, fetch } = this.#deps;
-    const { workspace_id, snapshot_id } = place;
+    const { workspace_id, snapshot_id, provisioner, home_backup_id } = submitted;
+    const place = { workspace_id, snapshot_id };
     const end = new AbortController();
     const late = new ProvisionError("The copy took too long. Stop the workspace, and try again.");
     const timer = clock.after(home_backup_id === null ? CAPTURE_TIMEOUT_MS : FETCH_TIMEOUT_MS, () => end.abort(late));

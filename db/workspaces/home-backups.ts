@@ -60,6 +60,7 @@ const open = (more?: SQL) =>
       .select({
         id: home_backups.id,
         workspace_id: home_backups.workspace_id,
+        owner_id: workspaces.owner_id,
         status: home_backups.status,
         part: workspaces.part,
       })
@@ -126,7 +127,12 @@ export const listDueHomes = withParts(due(), due(ofOwnParts));
 const unverified = (more?: SQL) =>
   query(
     build
-      .select({ id: home_backups.id, workspace_id: home_backups.workspace_id, part: workspaces.part })
+      .select({
+        id: home_backups.id,
+        workspace_id: home_backups.workspace_id,
+        owner_id: workspaces.owner_id,
+        part: workspaces.part,
+      })
       .from(home_backups)
       .innerJoin(workspaces, eq(workspaces.id, home_backups.workspace_id))
       .where(

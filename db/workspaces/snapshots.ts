@@ -34,11 +34,13 @@ const open = () =>
     .select({
       id: workspace_snapshots.id,
       workspace_id: workspace_snapshots.workspace_id,
+      owner_id: workspaces.owner_id,
       status: workspace_snapshots.status,
       provisioner: workspace_snapshots.provisioner,
       home_backup_id: workspace_snapshots.home_backup_id,
     })
-    .from(workspace_snapshots);
+    .from(workspace_snapshots)
+    .innerJoin(workspaces, eq(workspaces.id, workspace_snapshots.workspace_id));
 const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting"]);
 
 /** Those that are being made or deleted, oldest first: taken up again at start. */
@@ -46,7 +48,6 @@ export const listOpenSnapshots = ofParts(
   query(open().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
   query(
     open()
-      .innerJoin(workspaces, eq(workspaces.id, workspace_snapshots.workspace_id))
       .where(and(isOpen, isAmongParts(workspaces.part)))
       .orderBy(asc(workspace_snapshots.created_at)),
   ),

@@ -6,12 +6,14 @@ import { Actor } from "#actors/runtime/actor.ts";
 import { Directory, IDLE_MS } from "#actors/runtime/directory.ts";
 import { MAILBOX_LIMIT, Mailbox, outsideTurn } from "#actors/runtime/mailbox.ts";
 import { Scheduler } from "#actors/runtime/scheduler.ts";
+import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import { type AppError, toErrorKind } from "#base/errors.ts";
 import { openLocalStore } from "#db/engine/local.ts";
 import { CommitError, type Store } from "#db/engine/store.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { tempDirectory } from "#test/support/server.ts";
+import { until } from "#test/support/until.ts";
 
 const storeThat = (commit: () => Promise<void>): Store => ({ commit }) as unknown as Store;
 const good = storeThat(async () => {});
@@ -187,4 +189,38 @@ test("[AC-7] a due timer is delivered until its actor has cleared it, never twic
   await scheduler.tick();
   expect(delivered).toHaveLength(2);
   await store.close();
+});
+
+test("[SN-20] copies take turns between people: one at a time for each, however many one of them has asked for", async () => {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const capture = async ({ snapshot_id }: { snapshot_id: string }) => {
+    begun.push(snapshot_id);
+    await new Promise<void>((resolve) => ends.set(snapshot_id, resolve));
+    return { method: "archive", bytes: 0 };
+  };
+  const runner = new SnapshotRunner({
+    clock: new ManualClock(),
+    provisioners: new Map([["local", { homes: { capture } }]]) as never,
+    workspaces: () => ({ ask: async () => {} }) as never,
+    fetch: () => Promise.reject(new Error("none is fetched")),
+  });
+  for (const snapshot_id of ["ann 1", "ann 2", "ann 3", "bob 1", "bob 2", "eve 1"]) {
+    const owner_id = snapshot_id.slice(0, 3);
+    runner.capture({ owner_id, workspace_id: snapshot_id, snapshot_id, provisioner: "local", home_backup_id: null });
+  }
+  expect(begun).toEqual(["ann 1", "bob 1"]);
+  // Whose copy hangs keeps the others from nothing but one place.
+  for (const [ended, next] of [
+    ["ann 1", "eve 1"],
+    ["eve 1", "ann 2"],
+    ["ann 2", "ann 3"],
+    ["bob 1", "bob 2"],
+  ] as const) {
+    ends.get(ended)?.();
+    await until(() => begun.at(-1) === next, { what: next });
+  }
+  ends.get("ann 3")?.();
+  ends.get("bob 2")?.();
+  await runner.stop();
 });
