@@ -3,6 +3,7 @@
 import { rfc3339 } from "#base/clock.ts";
 import type { Statement } from "#db/engine/sql.ts";
 import { type Notice, notified } from "#db/notifications/notifications.ts";
+import { jobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
 import type { WorkspaceState } from "./decision.ts";
 
@@ -17,10 +18,13 @@ export const workspaceNotices = (
   if (!before || workspace.owner_id === PREBUILDS_USER_ID) return [];
   const drafts: Draft[] = [];
   const about = { workspace: workspace.name };
-  const isSame = before.build.id === build.id;
-  if (isSame && before.job.completed_at === null && job.completed_at !== null && job.error !== "") {
+  const hasEnded = before.build.id === build.id && before.job.completed_at === null && job.completed_at !== null;
+  if (hasEnded && job.error !== "") {
     const values = { ...about, transition: build.transition, number: String(build.build_number), error: job.error };
     drafts.push({ kind: "workspace_build_failed", values, dedupe: `build_failed:${build.id}` });
+  }
+  if (hasRestored(before, { build, job }) && before.build.initiator_id !== workspace.owner_id) {
+    drafts.push({ kind: "workspace_files_replaced", values: about, dedupe: `files_replaced:${before.build.id}` });
   }
   if (before.workspace.dormant_at === null && workspace.dormant_at !== null && build.reason === "dormancy") {
     const { deleting_at } = workspace;
@@ -38,6 +42,14 @@ export const workspaceNotices = (
   }
   const common = { now, user_id: workspace.owner_id, targets: [workspace.id], path: `/workspaces/${workspace.id}` };
   return drafts.map((one) => notified({ ...common, ...one }));
+};
+
+/** Whether a build that restores a snapshot has succeeded now; what follows it begins in the same turn. */
+const hasRestored = (before: WorkspaceState, { build, job }: Pick<WorkspaceState, "build" | "job">): boolean => {
+  if (before.build.restored_snapshot_id === null || before.job.completed_at !== null) return false;
+  // A fork begins with files of another workspace.
+  if (before.build.restored_workspace_id !== before.workspace.id) return false;
+  return before.build.id === build.id ? jobStatus(job) === "succeeded" : before.build.followed_by?.id === build.id;
 };
 
 /** Why the workspace was deleted; empty when its owner did it. */

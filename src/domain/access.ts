@@ -156,6 +156,13 @@ export const mayUpdateWorkspace = (caller: UserCaller, workspace: WorkspaceTarge
 
 /** To follow a template's new versions trusts them with what the owner has: only people who may enter the workspace decide that. */
 export const mayFollowTemplate = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  mayChangeInside(caller, workspace);
+
+/** Restoring and removing copies of its files: what is in them belongs to people who may enter it. */
+export const mayReplaceFiles = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
+  mayChangeInside(caller, workspace);
+
+const mayChangeInside = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>
   mayUpdateWorkspace(caller, workspace) && mayUseWorkspace(caller, workspace);
 
 export const mayStartStop = (caller: UserCaller, workspace: WorkspaceTarget): boolean =>

@@ -51,6 +51,8 @@ export const ACTIONS: [string, (who: UserCaller) => boolean, Name[]][] = [
   ["update a foreign workspace", (who) => access.mayUpdateWorkspace(who, foreign), LEADS],
   ["update a workspace shared for use", (who) => access.mayUpdateWorkspace(who, shared("use")), LEADS],
   ["update a workspace shared as admin", (who) => access.mayUpdateWorkspace(who, shared("admin")), [...LEADS, ...INSIDERS]],
+  ["replace the files of a foreign workspace", (who) => access.mayReplaceFiles(who, foreign), ["owner"]],
+  ["replace the files of a workspace shared as admin", (who) => access.mayReplaceFiles(who, shared("admin")), ["owner", ...INSIDERS]],
   ["start a foreign workspace", (who) => access.mayStartStop(who, foreign), LEADS],
   ["start a workspace shared as admin", (who) => access.mayStartStop(who, shared("admin")), [...LEADS, ...INSIDERS]],
   ["enter an own workspace", (who) => access.mayUseWorkspace(who, own), EVERYBODY],

@@ -1,7 +1,7 @@
 // Snapshots of a workspace's files: list, create, restore, delete.
 import { t } from "elysia";
 import { restoreBuild } from "#domain/builds/create.ts";
-import { changeableAt, livingWorkspaceAt, workspacePath } from "#domain/workspaces/find.ts";
+import { changeableAt, livingWorkspaceAt, replaceableAt, workspacePath } from "#domain/workspaces/find.ts";
 import { createSnapshot, readSnapshots, snapshotAt } from "#domain/workspaces/snapshots.ts";
 import { Build } from "#schema/workspaces/build.ts";
 import { CreateSnapshot, Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
@@ -65,7 +65,7 @@ export const snapshots = (ctx: ApiContext) =>
     .post(
       "/:workspace/snapshots/:snapshot/restore",
       async ({ caller, params, status }) => {
-        const place = await changeableAt(ctx, params.workspace, caller);
+        const place = await replaceableAt(ctx, params.workspace, caller);
         const snapshot = await snapshotAt(ctx, place, params.snapshot);
         return status(201, await restoreBuild(ctx, place.id, snapshot, caller));
       },
@@ -89,7 +89,7 @@ export const snapshots = (ctx: ApiContext) =>
     .delete(
       "/:workspace/snapshots/:snapshot",
       async ({ caller, params }) => {
-        const place = await changeableAt(ctx, params.workspace, caller);
+        const place = await replaceableAt(ctx, params.workspace, caller);
         const { id } = await snapshotAt(ctx, place, params.snapshot);
         await ctx.workspaces.ask(place.id, "deleteSnapshot", { snapshot_id: id });
         return new Response(null, { status: 204 });

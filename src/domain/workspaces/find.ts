@@ -3,7 +3,7 @@ import { Type as t } from "@sinclair/typebox";
 import { AppError, forbidden, notFound } from "#base/errors.ts";
 import { findWorkspacePlace, type WorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
-import { maySeeWorkspace, mayUpdateWorkspace } from "../access.ts";
+import { mayReplaceFiles, maySeeWorkspace, mayUpdateWorkspace } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
 /** The path parameter of every route of one workspace. */
@@ -38,6 +38,15 @@ export const changeableAt = async (ctx: DomainContext, id: string, caller: UserC
   const place = await livingWorkspaceAt(ctx, id, caller);
   if (!mayUpdateWorkspace(caller, place)) throw forbidden("You may not change this workspace.");
   return place;
+};
+
+/** One whose files the caller may replace, and whose copies the caller may remove; 403, 404 or 410 otherwise. */
+export const replaceableAt = async (ctx: DomainContext, id: string, caller: UserCaller): Promise<WorkspacePlace> => {
+  const place = await changeableAt(ctx, id, caller);
+  if (mayReplaceFiles(caller, place)) return place;
+  throw forbidden(
+    "The files of this workspace and their copies are its owner's. Ask the owner to share the workspace with you as admin.",
+  );
 };
 
 /** The caller as the workspace's record names people. */

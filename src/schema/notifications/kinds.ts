@@ -80,6 +80,15 @@ export const NOTICE_KINDS = {
     body: "The kernel ended {process}. Run less in it at a time, or give it more memory.",
     action: "Open the workspace",
   },
+  workspace_files_replaced: {
+    id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0008",
+    name: "Files replaced",
+    group: WORKSPACES,
+    mail: true,
+    title: "The files of {workspace} were replaced",
+    body: "Somebody else restored a snapshot of it. The audit log says who did.",
+    action: "Open the workspace",
+  },
   chat_needs_you: {
     id: "6f1c2b7a-1d0e-4a53-9c35-52f4a7be0011",
     name: "Chat needs you",

@@ -4,6 +4,7 @@ import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { CANCEL_LIMIT_MS, PENDING_LIMIT_MS, SILENCE_LIMIT_MS } from "#actors/job/state.ts";
 import type { Change, NewBuild, WorkspaceCommand, WorkspaceState } from "#actors/workspace/decision.ts";
+import { workspaceNotices } from "#actors/workspace/notices.ts";
 import { create, transition } from "#actors/workspace/state.ts";
 import { NIL_UUID } from "#base/ids.ts";
 import { isActive, type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
@@ -265,6 +266,24 @@ test("[WK-31] what follows a build begins in the same change in which it succeed
   const canceling = moveOn(stopping, { type: "cancel", ...end }).state;
   const canceled = moveOn(canceling, { type: "complete", ...end, state: null });
   expect([canceled.state.build.id, jobStatus(canceled.state.job)]).toEqual(["build-2", "canceled"]);
+});
+
+test("[SN-13] the owner is notified once somebody else has restored a snapshot, whether the workspace stays stopped or starts again", () => {
+  const running = moveOn(working(fresh().state), { type: "complete", now: START, job_id: "job-1", state: "" }).state;
+  const restore = { snapshot_id: "snapshot", workspace_id: "workspace", once: true } as const;
+  const end = { now: START, job_id: "job-2" };
+  const noticesOf = (more: Partial<NewBuild>, command: WorkspaceCommand): unknown[] => {
+    const build = Object.assign(newBuild(2, "stop"), { restore, initiator_id: "boss" }, more);
+    const restoring = working(moveOn(running, { type: "build", now: START, build }).state);
+    return workspaceNotices(restoring, moveOn(restoring, command).state, START).flatMap(({ rows }) => rows);
+  };
+  const complete: WorkspaceCommand = { type: "complete", ...end, state: "" };
+  const notice = expect.arrayContaining(["The files of dev were replaced"]);
+  expect(noticesOf({}, complete)).toEqual([notice]);
+  expect(noticesOf({ followed_by: newBuild(3, "start") }, complete)).toEqual([notice]);
+  expect(noticesOf({ initiator_id: NIL_UUID }, complete)).toEqual([]);
+  const failed = noticesOf({}, { type: "fail", ...end, error: "broken", error_code: "" });
+  expect(failed).toEqual([expect.not.arrayContaining(["The files of dev were replaced"])]);
 });
 
 test("[TF-40] a build that workers were lost with leaves its place to the next one, until it is heard of, cancelled while it waits, or forgotten", () => {

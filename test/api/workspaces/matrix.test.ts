@@ -124,12 +124,12 @@ const TABLE: Row[] = [
   { rule: "SN-1", name: "GET workspaces/{w}/snapshots", call: at("/snapshots"), statuses: READ },
   // Its provisioner can make none: 400 for all who may.
   { rule: "SN-1", name: "POST workspaces/{w}/snapshots", call: at("/snapshots", "POST", {}), statuses: "401 400 400 403 404 400 400 404 400 401" },
-  { rule: "SN-1", name: "POST workspaces/{w}/snapshots/{s}/restore", call: at(`/snapshots/${NOBODYS_ID}/restore`, "POST"), statuses: "401 404 404 403 404 404 404 404 404 401" },
-  { rule: "SN-1", name: "DELETE workspaces/{w}/snapshots/{s}", call: at(`/snapshots/${NOBODYS_ID}`, "DELETE"), statuses: "401 404 404 403 404 404 404 404 404 401" },
+  { rule: "SN-1", name: "POST workspaces/{w}/snapshots/{s}/restore", call: at(`/snapshots/${NOBODYS_ID}/restore`, "POST"), statuses: "401 404 404 403 404 403 403 404 404 401" },
+  { rule: "SN-1", name: "DELETE workspaces/{w}/snapshots/{s}", call: at(`/snapshots/${NOBODYS_ID}`, "DELETE"), statuses: "401 404 404 403 404 403 403 404 404 401" },
   { rule: "HB-11", name: "GET workspaces/{w}/home-backups", call: at("/home-backups"), statuses: READ },
-  { rule: "HB-11", name: "POST workspaces/{w}/home-backups", call: at("/home-backups", "POST"), statuses: "401 400 400 403 404 400 400 404 400 401" },
-  { rule: "HB-11", name: "POST workspaces/{w}/home-backups/{b}/fetch", call: at(`/home-backups/${NOBODYS_ID}/fetch`, "POST"), statuses: "401 404 404 403 404 404 404 404 404 401" },
-  { rule: "HB-11", name: "DELETE workspaces/{w}/home-backups/{b}", call: at(`/home-backups/${NOBODYS_ID}`, "DELETE"), statuses: "401 404 404 403 404 404 404 404 404 401" },
+  { rule: "HB-11", name: "POST workspaces/{w}/home-backups", call: at("/home-backups", "POST"), statuses: "401 400 400 403 404 403 403 404 400 401" },
+  { rule: "HB-11", name: "POST workspaces/{w}/home-backups/{b}/fetch", call: at(`/home-backups/${NOBODYS_ID}/fetch`, "POST"), statuses: "401 404 404 403 404 403 403 404 404 401" },
+  { rule: "HB-11", name: "DELETE workspaces/{w}/home-backups/{b}", call: at(`/home-backups/${NOBODYS_ID}`, "DELETE"), statuses: "401 404 404 403 404 403 403 404 404 401" },
   { rule: "WC-7", name: "GET workspaces/trash", call: to(`${W}/trash`), statuses: "401 200 200 200 200 200 200 200 200 401" },
   // It is not in the trash.
   { rule: "WC-7", name: "POST workspaces/{w}/restore", call: at("/restore", "POST", {}), statuses: "401 409 409 403 404 409 409 404 409 401" },
