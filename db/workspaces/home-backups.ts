@@ -54,16 +54,18 @@ export const findHome = query(places().where(given(workspaces.id)));
 const asHome = findHome({ id: "" }).map;
 export type Home = ReturnType<typeof asHome>;
 
+/** Which backup, and whose. */
+const IDENTITY = {
+  id: home_backups.id,
+  workspace_id: home_backups.workspace_id,
+  owner_id: workspaces.owner_id,
+  part: workspaces.part,
+} as const;
+
 const open = (more?: SQL) =>
   query(
     build
-      .select({
-        id: home_backups.id,
-        workspace_id: home_backups.workspace_id,
-        owner_id: workspaces.owner_id,
-        status: home_backups.status,
-        part: workspaces.part,
-      })
+      .select({ ...IDENTITY, status: home_backups.status })
       .from(home_backups)
       .innerJoin(workspaces, eq(workspaces.id, home_backups.workspace_id))
       .where(and(inArray(home_backups.status, ["creating", "deleting"]), more))
@@ -127,12 +129,7 @@ export const listDueHomes = withParts(due(), due(ofOwnParts));
 const unverified = (more?: SQL) =>
   query(
     build
-      .select({
-        id: home_backups.id,
-        workspace_id: home_backups.workspace_id,
-        owner_id: workspaces.owner_id,
-        part: workspaces.part,
-      })
+      .select(IDENTITY)
       .from(home_backups)
       .innerJoin(workspaces, eq(workspaces.id, home_backups.workspace_id))
       .where(

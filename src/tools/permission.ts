@@ -3,7 +3,7 @@
 import type { ChatPermissions, PermissionAction, PermissionRule } from "#schema/chats/chat-permissions.ts";
 import { type CallPlace, commandIn, defaultAction, isEdit } from "./permission-mode.ts";
 import { plainCommands, type Words } from "./processes/plain-commands.ts";
-import { writingArgument } from "./processes/writing-arguments.ts";
+import { writingArgument, writingArguments } from "./processes/writing-arguments.ts";
 
 const WEIGHT: Readonly<Record<PermissionAction, number>> = { allow: 0, ask: 1, deny: 2 };
 const strictest = (actions: readonly PermissionAction[]): PermissionAction =>
@@ -66,9 +66,9 @@ const begins = (words: Words, command: string, action: PermissionAction): boolea
 };
 
 /** True where an argument makes the program write or run others, and the rule that allows the program does not name that argument. */
-const isBeyond = (words: Words, command: string): boolean => {
-  const argument = writes(words);
-  return argument !== undefined && !(plainCommands(command)?.[0] ?? []).includes(argument);
+const isBeyond = ([program = "", ...args]: Words, command: string): boolean => {
+  const named = plainCommands(command)?.[0] ?? [];
+  return writingArguments(baseName(program), args).some((argument) => !named.includes(argument));
 };
 
 const writes = ([program = "", ...args]: Words): string | undefined => writingArgument(baseName(program), args);

@@ -144,7 +144,9 @@ test("[PE-4] what is forbidden is found in lists and under any path; what cannot
 });
 
 test("[PE-14] a program that is allowed for reading asks when an argument makes it write, unless the rule names that argument", () => {
-  const readers = "find|git log|git diff|git grep|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less".split("|");
+  const readers = "find|git log|git diff|git grep|git ls-remote|sort|sed|tree|uniq|xxd|curl|date|fd|rg|yq|less".split(
+    "|",
+  );
   const rules: ChatPermissions = {
     default: "allow",
     rules: [
@@ -175,6 +177,25 @@ test("[PE-14] a program that is allowed for reading asks when an argument makes 
     "sed -n 'w out' file",
     "sed 's/a/b/w out' file",
     "sed '1e rm x' file",
+    "sed -n w/tmp/out file",
+    "sed -s -n -e1,1w/tmp/out file",
+    "sed '1!G;h;$!d;w/tmp/out' file",
+    "sed -n '1W out' file",
+    "sed etouch file",
+    "sed 's|a|b|w/tmp/out' file",
+    "sed sxaxtouchxe file",
+    "sed 's/[/]/w x/' file",
+    "sed -e p -e 'w out' file",
+    "sed p -ew/tmp/out file",
+    "sed -l 5 'w out' file",
+    "sed --line-length 5 'w out' file",
+    "sed -- 'w out' file",
+    "sed 'b;w out' file",
+    "sed '/a/,/b/{p;w out' file",
+    "sed -I '' s/a/b/ file",
+    "git grep -lO'touch x;' a",
+    "git ls-remote --upload-pack='touch x;' /tmp",
+    "git ls-remote --exec=x /tmp",
     "tree -o out",
     "tree -R -H x -L 1",
     "date 010100002030",
@@ -200,6 +221,13 @@ test("[PE-14] a program that is allowed for reading asks when an argument makes 
     "sed -n 5,10p file",
     "sed s/a/b/g file",
     "sed s/red/we/ file",
+    "sed -n '/we/,/end/p;$=' we",
+    "sed -E -e 's#[\"/](w|e)#e#gI' -e '/^$/d; 5q' file",
+    "sed ':a;N;$!ba;s/we/e w/g' file",
+    "sed -n -e '2,$ {s/a[]w]/b/2p' -e '}' file",
+    "sed '1i first w' file",
+    "git grep -nl Option",
+    "git ls-remote --heads origin",
     "uniq -c in",
     "uniq -f 1 in",
     "xxd -l 16 in",
@@ -215,6 +243,10 @@ test("[PE-14] a program that is allowed for reading asks when an argument makes 
     rules: [{ tool: "execute", command: "sed -i", action: "allow" }],
   };
   expect(permissionFor(named, run("sed -i s/a/b/ file"))).toBe("allow");
+  // Nor does one that the rule names hide another.
+  expect(permissionFor(named, run("sed -i 'e touch x' file"))).toBe("ask");
+  const deleting = allowing("find . -name x -delete");
+  expect(permissionFor(deleting, run("find . -name x -delete -exec rm y"))).toBe("ask");
 });
 
 test("[PE-7] an answer that is remembered is about the tool, or about the first words of each plain command", () => {

@@ -1,5 +1,6 @@
 // Arguments that make programs write, or run others, though the programs are known for reading: `find -delete`, `git log --output=f`,
 // `sort -o f`, `uniq in out`. Used by permissions, and where nothing may be written at all. Pure.
+import { isWritingScript } from "./sed-script.ts";
 
 /** Options by program: short ones, alone or in a cluster, and the long ones. */
 const OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long: readonly string[]]>> = {
@@ -14,12 +15,18 @@ const OPTIONS: Readonly<Record<string, readonly [short: RegExp | undefined, long
   fd: [/^-[a-zA-Z]*[xX]/, ["exec", "exec-batch"]],
   file: [/^-[a-zA-Z]*C/, ["compile"]],
   find: [/^-(exec|ok|delete|fprint|fls)/, []],
-  git: [/^-[coO]/, ["config-env", "exec-path", "output", "ext-diff", "textconv", "open-files-in-pager"]],
+  git: [
+    /^-[coO]/,
+    [
+      ...["config-env", "exec-path", "output", "ext-diff", "textconv", "open-files-in-pager"],
+      ...["upload-pack", "receive-pack", "exec"],
+    ],
+  ],
   iconv: [/^-[cs]*o/, ["output"]],
   less: [/^-[a-zA-Z]*[oO]/, ["log-file", "LOG-FILE"]],
   openssl: [/^-(out|keyout|writerand)/, []],
   rg: [undefined, ["pre", "hostname-bin"]],
-  sed: [/^-[a-zA-Z]*[if]/, ["in-place", "file"]],
+  sed: [/^-[a-zA-Z]*[ifI]/, ["in-place", "file"]],
   sort: [/^-[a-zA-Z]*[oT]/, ["output", "compress-program", "temporary-directory"]],
   tree: [/^-[a-zA-Z]*[oR]/, ["output"]],
   xmllint: [undefined, ["output"]],
@@ -32,40 +39,58 @@ const isLong = (argument: string, names: readonly string[]): boolean => {
   return written !== "" && names.some((name) => name.startsWith(written) || written.startsWith(name));
 };
 
-/** A substitution in a script of sed, with its flags. */
-const SED_SUBSTITUTION = /s([^\w\s])(?:\\.|(?!\1).)*\1(?:\\.|(?!\1).)*\1(\w*)/g;
-/** What remains of a script that writes (`w`) or runs (`e`). */
-const SED_COMMAND = /(?:^|[;{}/0-9$!\s])[we](?:\s|$)/i;
-
 /** Options of date whose next word is no time to set. */
 const DATE_VALUED = /^(-[uR]*[dfr]|--(date|file|reference))$/;
 
 /** Programs whose second file is the one they write, with the options that take a word of their own. */
 const SECOND_FILE: Readonly<Record<string, RegExp>> = { uniq: /^-[fsw]$/, xxd: /^-[cglosn]$/ };
 
-const isWritingScript = (script: string): boolean =>
-  [...script.matchAll(SED_SUBSTITUTION)].some(([, , flags = ""]) => /[we]/.test(flags)) ||
-  SED_COMMAND.test(script.replace(SED_SUBSTITUTION, ";"));
-
-/** The script of sed in an argument: a word of its own, or the value of `-e` or `--expression`. */
-const scriptIn = (argument: string): string => {
-  if (argument.startsWith("--")) return argument.slice(argument.indexOf("=") + 1);
-  return argument.startsWith("-") ? argument.replace(/^-[a-zA-Z]*?e/, "") : argument;
+/** The words that sed may take for a script; a value of `-l` is one for some. */
+const findScripts = (args: readonly string[]): string[] => {
+  const scripts: string[] = [];
+  let hasScript = false;
+  for (let at = 0; at < args.length; at++) {
+    const one = args[at] ?? "";
+    const [, short, inWord] = /^-[a-zA-Z]*?([el])([\s\S]*)$/.exec(one) ?? [];
+    const [, long, value] = /^--([el][a-z-]*)(?:=([\s\S]*))?$/.exec(one) ?? [];
+    if (one === "--") {
+      if (!hasScript) scripts.push(args[at + 1] ?? "");
+      break;
+    }
+    const name = short ?? long?.[0];
+    if (name !== undefined) {
+      scripts.push((inWord || value) ?? args[++at] ?? "");
+      hasScript ||= name === "e";
+    } else if (!/^-./.test(one) && !hasScript) {
+      scripts.push(one);
+      hasScript = true;
+    }
+  }
+  return scripts;
 };
 
 /** True for a program that some argument makes write. */
 export const canWrite = (program: string): boolean =>
   Object.hasOwn(OPTIONS, program) || Object.hasOwn(SECOND_FILE, program);
 
-/** Returns the argument that makes the program write or run something; undefined where it only reads. */
-export const writingArgument = (program: string, args: readonly string[]): string | undefined => {
+/** Returns the first argument that makes the program write or run something; undefined where it only reads. */
+export const writingArgument = (program: string, args: readonly string[]): string | undefined =>
+  writingArguments(program, args)[0];
+
+/** Returns each of them. */
+export const writingArguments = (program: string, args: readonly string[]): readonly string[] => {
   const [short, long] = (Object.hasOwn(OPTIONS, program) ? OPTIONS[program] : undefined) ?? [undefined, []];
-  const option = args.find((one) => short?.test(one) || isLong(one, long));
-  if (option !== undefined) return option;
-  if (program === "sed") return args.find((one) => isWritingScript(scriptIn(one)));
-  if (program === "date") return args.find((one, at) => /^[^-+]/.test(one) && !DATE_VALUED.test(args[at - 1] ?? ""));
+  return [...args.filter((one) => short?.test(one) || isLong(one, long)), ...findOperands(program, args)];
+};
+
+/** What writes by its place, or in the words of one program. */
+const findOperands = (program: string, args: readonly string[]): readonly string[] => {
+  if (program === "sed") return findScripts(args).filter(isWritingScript);
+  // Among other short options.
+  if (program === "git" && args.includes("grep")) return args.filter((one) => /^-[a-zA-Z0-9]+O/.test(one));
+  if (program === "date") return args.filter((one, at) => /^[^-+]/.test(one) && !DATE_VALUED.test(args[at - 1] ?? ""));
   const valued = Object.hasOwn(SECOND_FILE, program) ? SECOND_FILE[program] : undefined;
-  if (!valued) return undefined;
+  if (!valued) return [];
   const files = args.filter((one, at) => (one === "-" || !one.startsWith("-")) && !valued.test(args[at - 1] ?? ""));
-  return files[1];
+  return files.slice(1);
 };

@@ -1,0 +1,70 @@
+// Whether a script of sed only reads: each of its commands is read as sed reads it, and what is not understood counts as writing. Pure.
+
+/** `w`, `W` and `e` are not among them: they write a file and run a command. */
+const PLAIN = /^[=dDgGhHnNpPxzF]/;
+const WITH_NUMBER = /^[lLqQ][ \t]*\d*/;
+const LABEL = /^[:btT][ \t]*[^;}\s]*/;
+/** Up to the end of the line, which a backslash continues. */
+const TEXT = /^[aic](?:\\[\s\S]|[^\\\n])*/;
+const FILE = /^[rR][^\n]*/;
+const ADDRESS = /^(?:\d+(?:~\d+)?|[+~]\d+|\$)/;
+/** Neither `w` nor `e`. */
+const FLAGS = /^[gpiImM0-9]*/;
+
+/** True where the script may write a file or run a command. */
+export const isWritingScript = (script: string): boolean => {
+  let rest = script;
+  const take = (pattern: RegExp): boolean => {
+    const found = pattern.exec(rest)?.[0];
+    if (!found) return false;
+    rest = rest.slice(found.length);
+    return true;
+  };
+  const takeAddress = (): boolean => {
+    if (take(ADDRESS)) return true;
+    const parts = rest.startsWith("\\") ? 2 : 1;
+    if (parts === 1 && !rest.startsWith("/")) return false;
+    const end = findPart(rest, parts, rest[parts - 1]);
+    if (end === undefined) return false;
+    rest = rest.slice(end).replace(/^[IM]+/, "");
+    return true;
+  };
+  while (take(/^[\s;}]+/) || rest !== "") {
+    if (take(/^#[^\n]*/)) continue;
+    if (takeAddress() && take(/^[ \t]*,[ \t]*/) && !takeAddress()) return true;
+    take(/^[ \t!]+/);
+    if (rest === "") break;
+    if (take(/^\{/) || take(TEXT) || take(FILE) || take(LABEL)) continue;
+    if (!take(PLAIN) && !take(WITH_NUMBER)) {
+      const end = /^[sy]/.test(rest) ? findPart(rest, 2, rest[1], 2) : undefined;
+      if (end === undefined) return true;
+      rest = rest.slice(end);
+      take(FLAGS);
+    }
+    if (!/^[ \t]*(?:[;}#\n]|$)/.test(rest)) return true;
+  }
+  return false;
+};
+
+/**
+ * Where so many parts end that begin at `from` and end with the delimiter each; undefined where they do not, and where programs disagree about
+ * it: a delimiter in brackets, a line end.
+ */
+const findPart = (text: string, from: number, delimiter: string | undefined, parts = 1): number | undefined => {
+  if (delimiter === undefined || !/^[!-~ \t]$/.test(delimiter) || delimiter === "\\") return undefined;
+  let at = from;
+  for (let part = 0; part < parts; part++) {
+    const begun = at;
+    for (; text[at] !== delimiter; at++) {
+      if (at >= text.length || text[at] === "\n") return undefined;
+      if (text[at] === "\\") at++;
+    }
+    const inside = text
+      .slice(begun, at)
+      .replaceAll(/\\[\s\S]/g, "x")
+      .replaceAll(/\[\^?\]?[^\]]*\]/g, "");
+    if (part === 0 && inside.includes("[")) return undefined;
+    at++;
+  }
+  return at;
+};
