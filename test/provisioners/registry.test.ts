@@ -32,6 +32,7 @@ const newRepository = () => {
       return {
         archive: () => joinStreams([tarEntry("Dockerfile", text), tarEnd()]),
         read: async () => dockerfile,
+        idOf: async () => tree,
         [Symbol.dispose]: () => {},
       };
     },
@@ -92,6 +93,20 @@ const openWorld = (given: { password?: string } = {}) => {
     (await registry?.tags(NAME))?.some((tag) => tag.startsWith(image.split(":")[1] ?? "-")) ?? false;
   return { provisioner, repository, build, isShared, [Symbol.dispose]: () => provisioner.stop() };
 };
+
+testNeeding(
+  [needs.docker],
+  "[RW-13] nothing is built under ids that a plan's writer took from another repository",
+  async () => {
+    using world = openWorld();
+    const { plan } = world.repository;
+    for (const id of ["tree", "dockerfile_id"]) {
+      const forged = { ...plan, build: { ...plan.build, [id]: "0".repeat(40) } } as RepositoryPlan;
+      const built = world.provisioner.images.build(forged, "", new Lines(), signal);
+      await expect(built).rejects.toThrow("names other files than the repository's commit has");
+    }
+  },
+);
 
 testNeeding(
   [needs.docker, needs.registry],

@@ -23,8 +23,8 @@ import { checkDockerfile, checkImageName, REPOSITORY_IMAGE } from "./image-name.
 import { findImage, type Image, type Pull, provideImage } from "./pull.ts";
 import type { ImageRegistry } from "./registry.ts";
 
-/** The form of keys: what is built in another way has another one. */
-const VERSION = 1;
+/** The form of keys: what is built in another way has another one. Images of version 1 were kept under ids that a caller had written. */
+const VERSION = 2;
 const LABEL = "slipway.repository_image";
 /** Milliseconds after which an image is built again at the next start, for what its base and its features have become. */
 const MAX_AGE_MS = 30 * 86_400_000;
@@ -91,6 +91,7 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
   const key = keyOf(["dockerfile", wanted, isInside]);
   return kept(build, key, docker.pull === "always", async (name) => {
     using source = await opened(build);
+    await checkIds(source, wanted);
     const inContext = wanted.context === "" ? wanted.dockerfile : wanted.dockerfile.slice(wanted.context.length + 1);
     const query = {
       dockerfile: isInside ? inContext : OUTSIDE,
@@ -105,6 +106,18 @@ const dockerfileImage = (build: ImageBuild, wanted: NonNullable<RepositoryPlan["
     const dockerfile = tarEntry(OUTSIDE, new TextEncoder().encode(text));
     await buildImage(build, name, joinStreams([dockerfile, source.archive(wanted.tree)]), query);
   });
+};
+
+/** The image is kept under these ids for everyone, and a caller may have written the plan: they must be those of the commit. */
+const checkIds = async (
+  source: RepositorySource,
+  { context, dockerfile, tree, dockerfile_id }: NonNullable<RepositoryPlan["build"]>,
+): Promise<void> => {
+  const ids = await Promise.all([source.idOf(context), source.idOf(dockerfile)]);
+  if (ids[0] === tree && ids[1] === dockerfile_id) return;
+  throw new ProvisionError(
+    "The plan of the workspace names other files than the repository's commit has. Open the repository by its link.",
+  );
 };
 
 /** What a Dockerfile beside its context is called in it. */

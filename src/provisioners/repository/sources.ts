@@ -8,6 +8,8 @@ export type RepositorySource = Disposable & {
   archive(tree: string): ReadableStream<Uint8Array>;
   /** The text of a file; undefined when it is not there. */
   read(path: string): Promise<string | undefined>;
+  /** Git's id of a file or folder; undefined when it is not there. */
+  idOf(path: string): Promise<string | undefined>;
 };
 
 export type RepositorySources = {
