@@ -1,5 +1,7 @@
 // What an agent offers to choose, as Slipway keeps it: bounded, whatever the agent sends.
+
 import { expect, test } from "bun:test";
+import { Questions } from "#actors/chat/acp/questions.ts";
 import { readOptions, withConfig, withCurrent } from "#src/acp/options.ts";
 
 const select = (id: string, values: readonly string[], currentValue = values[0] ?? "") => ({
@@ -37,4 +39,20 @@ test("[CA-23] an agent that takes a choice and says nothing of its options keeps
     ["effort", "low"],
   ]);
   expect(withConfig(chosen, [select("model", ["small"])]).map(({ id }) => id)).toEqual(["mode", "model"]);
+});
+
+test("[CA-24] a person who has allowed a command has allowed it in the folder that the question showed", () => {
+  const questions = new Questions("/home/dev");
+  const allow = (toolCallId: string, args: Record<string, unknown>): void => {
+    questions.take({ call: { toolCallId }, isWrite: false, answer: () => {} }, () => false);
+    questions.show(toolCallId, { tool_name: "execute", args });
+    questions.answer(toolCallId, true, true);
+  };
+  const isAllowed = (args: Record<string, unknown>) => questions.useCallGrant({ tool_name: "execute", args });
+  allow("here", { command: "./x.sh" });
+  expect(isAllowed({ command: "./x.sh", workdir: "/tmp" })).toBe(false);
+  expect([1, 2].map(() => isAllowed({ command: "./x.sh", workdir: "/home/dev" }))).toEqual([true, false]);
+  allow("there", { command: "make", workdir: "/tmp" });
+  expect(isAllowed({ command: "make" })).toBe(false);
+  expect(isAllowed({ command: "make", workdir: "/tmp" })).toBe(true);
 });

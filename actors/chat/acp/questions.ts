@@ -21,6 +21,12 @@ export class Questions {
   #grants: Grant[] = [];
   /** Calls that a person has allowed and the agent has not made through Slipway yet. */
   #calls: ChatTool[] = [];
+  readonly #folder: string;
+
+  /** `folder`: the session's, which a command without one means. */
+  constructor(folder: string) {
+    this.#folder = folder;
+  }
 
   /** Keeps IDs from being used again: those of calls that the chat had before this session. */
   reserve(ids: Iterable<string>): void {
@@ -97,7 +103,7 @@ export class Questions {
 
   /** True once for each call that a person has allowed when the agent asked: this is what the question showed. */
   useCallGrant(tool: ChatTool): boolean {
-    const at = this.#calls.findIndex((one) => isSameCall(one, tool));
+    const at = this.#calls.findIndex((one) => isSameCall(one, tool, this.#folder));
     if (at >= 0) this.#calls.splice(at, 1);
     return at >= 0;
   }
@@ -136,8 +142,8 @@ const isWhatWasShown = (grant: Grant, content: string, now: string | undefined):
 };
 
 /** Agents name a tool of ours in the title, and show its arguments as they are or as a member. A command is the same in the same words. */
-const isSameCall = (shown: ChatTool, { tool_name, args }: ChatTool): boolean => {
-  if (tool_name === "execute") return shown.tool_name === tool_name && isSameCommand(shown.args, args);
+const isSameCall = (shown: ChatTool, { tool_name, args }: ChatTool, folder: string): boolean => {
+  if (tool_name === "execute") return shown.tool_name === tool_name && isSameCommand(shown.args, args, folder);
   if (!shown.tool_name.startsWith("agent_")) return false;
   const { title, ...rest } = shown.args;
   const words = String(title).split(/[^A-Za-z0-9_-]+/);
@@ -145,9 +151,9 @@ const isSameCall = (shown: ChatTool, { tool_name, args }: ChatTool): boolean => 
   return isNamed && (Bun.deepEquals(rest, args) || Bun.deepEquals(rest.arguments, args));
 };
 
-/** An agent shows the folder of a command, or means its own. */
-const isSameCommand = (shown: ChatTool["args"], { command, workdir }: ChatTool["args"]): boolean =>
-  shown.command === command && (shown.workdir === undefined || shown.workdir === workdir);
+/** The question shows the session's folder where the agent named none. */
+const isSameCommand = (shown: ChatTool["args"], run: ChatTool["args"], folder: string): boolean =>
+  shown.command === run.command && (shown.workdir ?? folder) === (run.workdir ?? folder);
 
 /** The text after the edits; undefined where a passage is not in it exactly once. */
 const edited = (text: string | undefined, edits: readonly Edit[]): string | undefined =>

@@ -55,6 +55,8 @@ type Opened = {
   readonly replayed: string | undefined;
   readonly hasTools: boolean;
   readonly terminals: Terminals;
+  /** Where the agent runs. */
+  readonly directory: string;
   readonly options: readonly SessionOption[];
 };
 
@@ -74,7 +76,7 @@ export class AgentSession {
   /** What people have said in the session, as the agent has replayed it; undefined: the session is new. */
   readonly replayed: string | undefined;
   readonly events: AgentEvents;
-  readonly questions = new Questions();
+  readonly questions: Questions;
   /** Calls whose results are stored: what comes of them afterwards is late. */
   readonly done = new Set<string>();
   /** The step that was stored last: its open calls go on in the next one. */
@@ -93,8 +95,9 @@ export class AgentSession {
     stdio: ProgramStdio,
     events: AgentEvents,
     { profile, tools, given }: OpenSession,
-    { connection, session_id, replayed, options, hasTools, terminals }: Opened,
+    { connection, session_id, replayed, options, hasTools, terminals, directory }: Opened,
   ) {
+    this.questions = new Questions(directory);
     this.tools = tools;
     this.hasTools = hasTools;
     this.terminals = terminals;
@@ -181,6 +184,7 @@ export class AgentSession {
       session = new AgentSession(deps, stdio, events, asked, {
         connection,
         terminals,
+        directory,
         hasTools: mcp !== undefined && connection.canReachMcp,
         ...opened,
       });
