@@ -51,15 +51,20 @@ export const isAcceptedByMode = (
 
 /** By the first rule that fits: undefined when none does, or when the one that does cannot be relied on. */
 const decided = (rules: readonly PermissionRule[], words: Words): PermissionAction | undefined => {
-  const found = rules.find(({ command, action }) => command === undefined || begins(words, command, action));
+  const found = rules.find((rule) => rule.command === undefined || begins(words, rule.command, rule));
   if (found?.action !== "allow") return found?.action;
   const isVague = found.command === undefined ? isRunner(words) : isBeyond(words, found.command);
   return isVague ? undefined : "allow";
 };
 
 /** What is forbidden or asked for is found under any path; what is allowed only as it was written. */
-const begins = (words: Words, command: string, action: PermissionAction): boolean => {
+const begins = (
+  words: Words,
+  command: string,
+  { action, exact }: Pick<PermissionRule, "action" | "exact">,
+): boolean => {
   const wanted = plainCommands(command)?.[0] ?? [];
+  if (exact && wanted.length !== words.length) return false;
   const [program = "", ...rest] = words;
   const names = action === "allow" ? [program] : [program, baseName(program)];
   return wanted.length > 0 && wanted.every((word, at) => (at === 0 ? names.includes(word) : rest[at - 1] === word));
@@ -84,8 +89,8 @@ export const isCommandPrefix = (text: string): boolean => plainCommands(text)?.l
 
 /**
  * Returns the rules that remember an answer: one about the tool, or one for each command in the text, about commands that begin like it up
- * to the first argument; the whole command where that is an option, or an argument makes it write. Returns none when a command is not plain, and for a refusal of several commands, since
- * each of them alone may be fine.
+ * to the first argument; about exactly this command where more words would be other targets or another program. Returns none when a command
+ * is not plain or takes a program from its input, and for a refusal of several commands, since each of them alone may be fine.
  */
 export const makeRules = (
   { tool_name, args }: { readonly tool_name: string; readonly args: unknown },
@@ -96,9 +101,50 @@ export const makeRules = (
   if (command !== undefined) return [{ tool: tool_name, command, action }];
   const commands = plainCommands(commandIn(args)) ?? [];
   if (commands.flat().some((word) => word.includes("'")) || (action !== "allow" && commands.length > 1)) return [];
-  const isWhole = (words: Words) => words[1]?.startsWith("-") || writes(words) !== undefined;
-  const kept = commands.map((words) => (isWhole(words) ? words : words.slice(0, 2)).map(quoted).join(" "));
-  return [...new Set(kept)].map((one) => ({ tool: tool_name, command: one, action }));
+  if (action === "allow" && commands.some(takesProgram)) return [];
+  const kept = new Map(
+    commands.map((words) => {
+      const exact = action === "allow" && isWhole(words);
+      return [keptWords(words, exact).map(quoted).join(" "), exact];
+    }),
+  );
+  return [...kept].map(([one, exact]) => ({ tool: tool_name, command: one, action, ...(exact ? { exact } : {}) }));
+};
+
+/** Programs for which more words are other targets, or a program of their own. */
+const WHOLE = new Set(
+  (
+    "rm rmdir unlink shred mv cp ln install dd tee truncate chmod chown chgrp kill pkill killall make docker podman nerdctl kubectl " +
+    "npx bunx pnpx uvx pipx"
+  ).split(" "),
+);
+const INTERPRETERS = new Set("sh bash dash zsh ksh fish perl python python3 node ruby".split(" "));
+const PACKAGE_RUNNERS = new Set("npm pnpm yarn bun".split(" "));
+/** They take commands, or words of them, from their input. */
+const FED = new Set("xargs parallel ssh su".split(" "));
+
+const isWhole = (words: Words): boolean => {
+  const [program = "", first = "-"] = words;
+  if (writes(words) !== undefined || WHOLE.has(baseName(program))) return true;
+  // A script of an interpreter's is a program of its own, whatever it is given.
+  return isRunner(words) && !(INTERPRETERS.has(baseName(program)) && !first.startsWith("-"));
+};
+
+const keptWords = (words: Words, exact: boolean): Words => {
+  const [program = "", first] = words;
+  if (exact || first?.startsWith("-")) return words;
+  return words.slice(0, PACKAGE_RUNNERS.has(baseName(program)) && first === "run" ? 3 : 2);
+};
+
+/** Whether what runs is in the command's input instead of its words: a rule about the words would allow anything. */
+const takesProgram = (words: Words): boolean => {
+  if (!isRunner(words)) return false;
+  const names = words.map(baseName);
+  if (names.some((name) => FED.has(name))) return true;
+  const last = names.findLastIndex((name) => INTERPRETERS.has(name));
+  const rest = words.slice(Math.max(last, 0) + 1);
+  if (rest.some((word) => word === "-" || /^-[a-z]*s$/.test(word))) return true;
+  return !rest.some((word) => /^[^-\d][^=]*$/.test(word));
 };
 
 const quoted = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word}'`);

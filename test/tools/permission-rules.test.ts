@@ -263,6 +263,37 @@ test("[PE-7] an answer that is remembered is about the tool, or about the first 
   const compound = "cd src && npm test -- --watch | tail -5; npm test";
   expect(words(compound)).toEqual(["cd src", "npm test", "tail -5"]);
   expect(permissionFor(allowing(...(words(compound) as string[])), run(compound))).toBe("allow");
+  // Nothing runs afterwards that the approved command was not about.
+  for (const [approved, ...others] of [
+    ["timeout 5 true", "timeout 5 touch x", "timeout 5 true; timeout 5 touch x"],
+    ["env FOO=1 true", "env FOO=1 touch x", "env FOO=1 true x"],
+    ["rm -rf build", "rm -rf build /"],
+    ["rm a", "rm a b"],
+    ["mv a b", "mv a b c"],
+    ["docker run image", "docker run image -v /:/host"],
+    ["npm run lint", "npm run deploy"],
+    ["make", "make install"],
+    ["sudo rm x", "sudo rm x y", "sudo ls"],
+    ["sh -c true", "sh -c 'touch x'", "sh -c true x"],
+    ["python3 -c pass", "python3 -c pass 2"],
+  ] as const) {
+    const kept = { default: "ask", rules: [...makeRules(run(approved), "allow")] } as const;
+    expect([approved, permissionFor(kept, run(approved))]).toEqual([approved, "allow"]);
+    for (const other of others) expect([other, permissionFor(kept, run(other))]).toEqual([other, "ask"]);
+  }
+  const fed = [
+    "echo a | sh",
+    "a | bash -s x",
+    "a | python3",
+    "a | python3 -",
+    "a | xargs rm",
+    "nice -n 5 sh",
+    "ssh host",
+    "env",
+    "sudo -i",
+  ];
+  for (const one of fed) expect([one, words(one)]).toEqual([one, []]);
+  expect(words("python3 tool.py --fast")).toEqual(["python3 tool.py"]);
   // One of them alone may be fine.
   expect(words(compound, "deny")).toEqual([]);
   expect(words("rm -rf build", "deny")).toEqual(["rm -rf build"]);

@@ -81,4 +81,5 @@ export const rememberedRules = (
 };
 
 type Rule = NonNullable<ChatState["permissions"]>["rules"][number];
-const isSame = (one: Rule, other: Rule): boolean => one.tool === other.tool && one.command === other.command;
+const isSame = (one: Rule, other: Rule): boolean =>
+  one.tool === other.tool && one.command === other.command && (one.exact ?? false) === (other.exact ?? false);

@@ -29,6 +29,11 @@ export const PermissionRule = named(
   strictObject({
     tool: t.String({ maxLength: 128, description: "A tool's name; a `*` at the end stands for any rest." }),
     command: commandWords(),
+    exact: t.Optional(
+      t.Boolean({
+        description: "With true, the command must be these words and no others, instead of begin with them.",
+      }),
+    ),
     action: action("allow runs the call, ask waits for a person, deny answers it with an error."),
   }),
 );

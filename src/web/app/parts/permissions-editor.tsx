@@ -43,10 +43,11 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
       ? {
           default: fallback.value as ChatPermissions["default"],
           // A rule without words of a command has no such member.
-          rules: rules.value.map(({ tool, command, action }) => ({
+          rules: rules.value.map(({ tool, command, exact, action }) => ({
             tool: tool.trim(),
             action,
             ...(command?.trim() ? { command: command.trim() } : {}),
+            ...(command?.trim() && exact ? { exact } : {}),
           })),
         }
       : null;
@@ -80,7 +81,7 @@ export const PermissionsEditor = ({ title, kept, none, asks, save }: EditorProps
                       onInput={(event) => change(at, { tool: event.currentTarget.value })}
                     />
                     <Field
-                      label="Command starts with"
+                      label={rule.exact ? "Command is exactly" : "Command starts with"}
                       value={rule.command ?? ""}
                       spellcheck={false}
                       placeholder="git status"
