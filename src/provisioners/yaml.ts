@@ -26,11 +26,15 @@ export const parseYaml = (text: string): unknown => {
   try {
     value = Bun.YAML.parse(text);
   } catch (error) {
-    throw new YamlError(lineOfMistake(text), `is not valid YAML: ${formatReason(error)}`);
+    throw new YamlError(isCostly(error) ? 1 : lineOfMistake(text), `is not valid YAML: ${formatReason(error)}`);
   }
   checkSize(value);
   return value;
 };
+
+/** What takes the parser long to refuse is not parsed again. */
+const isCostly = (error: unknown): boolean =>
+  error instanceof RangeError || /excessive aliasing/i.test((error as Error).message);
 
 const formatReason = (error: unknown): string => {
   if (error instanceof RangeError) return "it is nested too deeply";
@@ -38,12 +42,12 @@ const formatReason = (error: unknown): string => {
   return message.replace(/^YAML Parse error: /, "").replace(/^./, (first) => first.toLowerCase());
 };
 
-const parses = (lines: readonly string[], count: number): boolean => {
+const parses = (lines: readonly string[], count: number): boolean | "costly" => {
   try {
     Bun.YAML.parse(lines.slice(0, count).join("\n"));
     return true;
-  } catch {
-    return false;
+  } catch (error) {
+    return isCostly(error) && "costly";
   }
 };
 
@@ -58,7 +62,9 @@ const lineOfMistake = (text: string): number => {
   let budget = SEARCH_BUDGET;
   const tryAt = (count: number): boolean => {
     budget -= (text.length * count) / lines.length;
-    return budget > 0 && parses(lines, count);
+    const found = budget > 0 && parses(lines, count);
+    if (found === "costly") budget = 0;
+    return found === true;
   };
   while (bad - good > 1 && budget > 0) {
     const middle = (good + bad) >> 1;

@@ -43,3 +43,10 @@ test("[RW-22] an ID, the beginning of one, and an image of a repository are refu
   refuse("FROM alpine\nCOPY --from=1 / /\n");
   refuse("ARG A=xc2\nFROM ${A#x}\n");
 });
+
+test("[RW-22] a Dockerfile that is written to take long is refused, or looked through, in a moment", () => {
+  accept(`FROM alpine\n${"\n".repeat(200_000)}`);
+  const doubling = Array.from({ length: 60 }, (_, at) => `ARG A${at + 1}=$A${at}$A${at}`).join("\n");
+  for (const text of [`FROM ${"${A:-".repeat(40_000)}`, `ARG A0=aa\n${doubling}\nFROM $A60`])
+    expect(() => accept(text)).toThrow("too long to be looked at");
+});

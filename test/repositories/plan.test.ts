@@ -267,6 +267,20 @@ test.each(HOSTILE as [string, object][])("[RW-3] leaves out %s of %j", async (pr
   expect(json(plan.volumes) + json(plan.build ?? {}) + json(plan.features)).not.toMatch(/\/host|passwd|\.\.|evil/);
 });
 
+test("[RW-3] is through with a file that is written to take long in a moment", async () => {
+  const unclosed = await planOf({
+    [DEV]: json({ image: "a", containerEnv: { A: "${localEnv:".repeat(20_000), B: "b" } }),
+  });
+  expect(unclosed.container_env).toMatchObject({ B: "b" });
+  const nine = (of: string): string => `[${Array(9).fill(of).join(",")}]`;
+  const levels = Array.from({ length: 10 }, (_, at) => `a${at + 1}: &a${at + 1} ${nine(`*a${at}`)}`);
+  for (const file of [
+    [`a0: &a0 ${nine("x")}`, ...levels].join("\n"),
+    Array.from({ length: 15_000 }, (_, at) => (at === 0 ? "- &a0 x" : `- &a${at} [*a${at - 1}]`)).join("\n"),
+  ])
+    expect(noted(await planOf({ ".gitpod.yml": file }))).toEqual([".gitpod.yml"]);
+});
+
 test("[RW-2] finds every devcontainer.json, reads the one that was chosen, and looks in the folder that was asked for first", async () => {
   const files = {
     ".devcontainer/b/devcontainer.json": json({ name: "b", image: "b" }),

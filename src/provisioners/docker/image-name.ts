@@ -59,7 +59,7 @@ export const checkDockerfile = (text: string, args: Readonly<Record<string, stri
 
 /** The instructions with their continued lines; `isQuoted`: within what could be a here-document. */
 const readInstructions = (text: string): { line: string; isQuoted: boolean }[] => {
-  const continuation = /^\s*#\s*escape\s*=\s*`/im.test(text) ? "`" : "\\\\";
+  const continuation = /^[ \t]*#[ \t]*escape[ \t]*=[ \t]*`/im.test(text) ? "`" : "\\\\";
   const plain = text.replace(/^[ \t]*#.*(?:\r?\n|$)/gm, "").replace(/^[ \t]*\r?\n/gm, "");
   let end: string | undefined;
   return plain
@@ -76,12 +76,18 @@ const readInstructions = (text: string): { line: string; isQuoted: boolean }[] =
 
 const unquote = (text: string): string => text.replace(/^(["'])(.*)\1$/s, "$2");
 
+const TOO_LONG = "The Dockerfile has an ARG or a FROM that is too long to be looked at.";
+/** Characters of a name with its variables, and of what they make of it: each may double the one before. */
+const MAX_EXPANDED = 4_096;
+
 const expand = (text: string, values: ReadonlyMap<string, string>): string => {
+  if (text.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG);
   const expanded = text.replace(VARIABLE, (_, bare = "", braced = "", form = "", other = "") => {
     const value = values.get(bare || braced) ?? "";
     if (form === ":+") return value === "" ? "" : other;
     return value === "" ? other : value;
   });
+  if (expanded.length > MAX_EXPANDED) throw new ProvisionError(TOO_LONG);
   if (expanded.includes("$"))
     throw new ProvisionError(`The image ${text} of the Dockerfile has a variable in a form that cannot be followed.`);
   return expanded;

@@ -5,7 +5,8 @@ import { type Configuration, drop, FOLDER_VARIABLE, isMapping } from "./configur
 
 type Known = { readonly name: string; readonly folder: string };
 
-const VARIABLE = /\$\{([a-zA-Z]+)(?::([^}:]*)(?::([^}]*))?)?\}/g;
+/** Without a brace inside: one that is never closed is looked through once, not again for each that it holds. */
+const VARIABLE = /\$\{([a-zA-Z]+)(?::([^{}:]*)(?::([^{}]*))?)?\}/g;
 
 /** Stands for the folder of the clone in texts of a plan (place.ts fills it in). */
 const CLONE_FOLDER = `\${${FOLDER_VARIABLE}}`;
