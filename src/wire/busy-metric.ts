@@ -23,7 +23,7 @@ type Metric = {
   readonly labels: readonly { readonly name: string; readonly value: string }[];
 };
 
-/** Returns the metrics that say so. `idle_streams`: to ports of the workspace, open without being used. */
+/** Returns the metrics that say so. `idle_streams`: connections that are open without being used: to ports, terminals, SSH sessions. */
 export const toMetrics = (jobs: readonly Job[], idle_streams = 0) => [
   ...jobs.slice(0, MAX_JOBS).map(({ command, load }) => ({
     name: NAME,

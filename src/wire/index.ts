@@ -12,6 +12,7 @@ export { AgentHttp } from "./agent-http.ts";
 export { asCommand, type Job, readIdleStreams, readJobs, toMetrics } from "./busy-metric.ts";
 export { ByteStream, endedBy } from "./byte-stream.ts";
 export { ChunkQueue } from "./chunk-queue.ts";
+export { ConnectionUse } from "./connection-use.ts";
 export { RpcError } from "./drpc/frame.ts";
 export { serve, serveSession } from "./drpc/server.ts";
 export { type Duplex, pipe, readChunks } from "./duplex.ts";

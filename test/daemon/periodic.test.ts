@@ -179,9 +179,17 @@ describe("statistics", () => {
     const answer = { reportInterval: seconds(30) };
     const { connection, calls, called } = recording<Request>("updateStats", answer);
     const texts = [netDev(100, 200), netDev(150, 1200), undefined, netDev(10, 10)];
+    const sessions = { ssh: 0, vscode: 0, jetbrains: 0 };
+    const closed = { terminals: 0, streams: 0, moved_bytes: 0, sessions, typed: 1, idleSessions: () => 0 };
     const opens = [
-      { terminals: 2, streams: 1, moved_bytes: 0, sessions: { ssh: 1, vscode: 2, jetbrains: 0 } },
-      { terminals: 0, streams: 0, moved_bytes: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
+      {
+        ...closed,
+        terminals: 2,
+        typed: 1,
+        streams: 1,
+        sessions: { ssh: 1, vscode: 2, jetbrains: 0 },
+        idleSessions: () => 2,
+      },
     ];
     const latencies = [12.5, undefined];
     void reportStats({
@@ -189,8 +197,7 @@ describe("statistics", () => {
       clock,
       signal: signal(),
       read: () => texts.shift(),
-      open: () =>
-        opens.shift() ?? { terminals: 0, streams: 0, moved_bytes: 0, sessions: { ssh: 0, vscode: 0, jetbrains: 0 } },
+      open: () => opens.shift() ?? closed,
       latency: async () => latencies.shift(),
     });
     await called(1);
@@ -211,8 +218,8 @@ describe("statistics", () => {
         sessionCountVscode: 2n,
         sessionCountJetbrains: 0n,
         connectionMedianLatencyMs: 12.5,
-        // Nothing has gone over the stream.
-        metrics: [{ name: "slipway_idle_streams", type: 2, value: 1, labels: [] }],
+        // Nothing has gone over the stream and two of the sessions; somebody has typed into a terminal.
+        metrics: [{ name: "slipway_idle_streams", type: 2, value: 3, labels: [] }],
       } as never,
     });
     expect(calls[2]).toEqual({

@@ -1,6 +1,7 @@
 // How tests wait: for events, gates and clocks of their own, and where nothing tells, by `until` of test/support.
 import { expect, test } from "bun:test";
 import { page } from "#test/support/documents.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 
 /** Where a pause is what the test is about, with the reason. */
 const PAUSES: Readonly<Record<string, string>> = {
@@ -40,4 +41,22 @@ test("[RP-13] every pause that is allowed is still there", () => {
       (place) => !files.some((file) => (file.startsWith(place) && SLEEPS.test(page(file))) || file === place),
     ),
   ).toEqual([]);
+});
+
+test("[RP-13] a clock that a test moves reaches a timer that looks at it and is set again for what is left", () => {
+  const clock = new ManualClock();
+  let looks = 0;
+  for (let round = 0; round < 50; round += 1) {
+    const due = clock.monotonic() + 25 / 3;
+    const ring = (): void => {
+      looks += 1;
+      if (looks > 1_000) throw new Error("it never comes");
+      if (clock.monotonic() < due) clock.after(due - clock.monotonic(), ring);
+    };
+    clock.after(due - clock.monotonic(), ring);
+    clock.advance(9.7);
+    expect(clock.monotonic()).toBeGreaterThan(due);
+    expect(Number.isInteger(clock.now())).toBe(true);
+  }
+  expect(looks).toBeLessThan(101);
 });

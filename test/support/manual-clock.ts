@@ -4,44 +4,47 @@ import type { Clock, Timer } from "#base/clock.ts";
 type Entry = { at: number; run: () => void; every?: number };
 
 export class ManualClock implements Clock {
-  #now: number;
   readonly #started: number;
+  /**
+   * Milliseconds since then. Added up on its own: beside a time since 1970, a double has no room for the fractions that timers are set by, so a timer
+   * that is set again for the last of them would never come.
+   */
+  #elapsed = 0;
   readonly #timers = new Set<Entry>();
   readonly #waiting: (() => void)[] = [];
 
   constructor(start = Date.UTC(2030, 0, 1)) {
-    this.#now = start;
     this.#started = start;
   }
 
   now(): number {
-    return this.#now;
+    return this.#started + Math.floor(this.#elapsed);
   }
 
   monotonic(): number {
-    return this.#now - this.#started;
+    return this.#elapsed;
   }
 
   after(ms: number, run: () => void): Timer {
-    return this.#add({ at: this.#now + ms, run });
+    return this.#add({ at: this.#elapsed + ms, run });
   }
 
   every(ms: number, run: () => void): Timer {
-    return this.#add({ at: this.#now + ms, run, every: ms });
+    return this.#add({ at: this.#elapsed + ms, run, every: ms });
   }
 
   /** Moves time on, firing what becomes due on the way. */
   advance(ms: number): void {
-    const end = this.#now + ms;
+    const end = this.#elapsed + ms;
     for (;;) {
       const due = this.#first(end);
       if (!due) break;
-      this.#now = due.at;
+      this.#elapsed = due.at;
       if (due.every === undefined) this.#timers.delete(due);
       else due.at += due.every;
       due.run();
     }
-    this.#now = end;
+    this.#elapsed = end;
   }
 
   /** The one that is due first, until then; of several the oldest. Asked millions of times where a test lets days pass. */
@@ -53,17 +56,17 @@ export class ManualClock implements Clock {
 
   /** Moves time on in one step, as after a machine has slept: what became due on the way fires once. */
   leap(ms: number): void {
-    this.#now += ms;
-    for (const due of [...this.#timers].filter(({ at }) => at <= this.#now).sort((a, b) => a.at - b.at)) {
+    this.#elapsed += ms;
+    for (const due of [...this.#timers].filter(({ at }) => at <= this.#elapsed).sort((a, b) => a.at - b.at)) {
       if (due.every === undefined) this.#timers.delete(due);
-      else due.at = this.#now + due.every;
+      else due.at = this.#elapsed + due.every;
       due.run();
     }
   }
 
   /** Resolves once something waits that becomes due in exactly `ms`. */
   async timerIn(ms: number): Promise<void> {
-    while (![...this.#timers].some(({ at }) => at === this.#now + ms)) {
+    while (![...this.#timers].some(({ at }) => at === this.#elapsed + ms)) {
       await new Promise<void>((resolve) => this.#waiting.push(resolve));
     }
   }

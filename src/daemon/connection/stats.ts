@@ -18,6 +18,10 @@ export type OpenConnections = {
   /** What has gone over such streams since the daemon began. */
   readonly moved_bytes: number;
   readonly sessions: Readonly<Record<SessionKind, number>>;
+  /** What was typed into terminals since the daemon began, in inputs. */
+  readonly typed: number;
+  /** SSH sessions of clients that have only kept them open since the last call. */
+  readonly idleSessions: () => number;
 };
 
 export type StatsOptions = {
@@ -34,7 +38,7 @@ export type StatsOptions = {
   read?: () => string | undefined;
 };
 
-/** Below this rate the streams to ports only keep themselves open, as for an editor in an unused tab. */
+/** Below this rate streams to ports only keep themselves open, as for an editor in an unused tab. */
 const MIN_BYTES_PER_SECOND = 200;
 
 /** Reports at the interval the server asks for, until the signal fires or the server asks for none. */
@@ -45,16 +49,19 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
     let last = trafficIn(read() ?? "");
     let looked = clock.monotonic();
     let moved = 0;
+    let typed_before = 0;
     jobs(0);
     while (durationMs(reportInterval) > 0) {
       await pause(clock, durationMs(reportInterval), signal);
       if (signal.aborted) return;
       const now = trafficIn(read() ?? "");
-      const { terminals, streams, moved_bytes, sessions } = open();
+      const { terminals, streams, moved_bytes, sessions, typed, idleSessions } = open();
       const elapsed_ms = clock.monotonic() - looked;
       looked += elapsed_ms;
-      const isIdle = streams > 0 && (moved_bytes - moved) * 1_000 < MIN_BYTES_PER_SECOND * elapsed_ms;
+      const isQuiet = (moved_bytes - moved) * 1_000 < MIN_BYTES_PER_SECOND * elapsed_ms;
+      const idle = (isQuiet ? streams : 0) + (typed === typed_before ? terminals : 0) + idleSessions();
       moved = moved_bytes;
+      typed_before = typed;
       const { ssh, vscode, jetbrains } = sessions;
       const stats = {
         connectionCount: BigInt(terminals + streams + ssh + vscode + jetbrains),
@@ -69,7 +76,7 @@ export const reportStats = async (options: StatsOptions): Promise<void> => {
         rxPackets: grown(last.rx_packets, now.rx_packets),
         txBytes: grown(last.tx_bytes, now.tx_bytes),
         txPackets: grown(last.tx_packets, now.tx_packets),
-        metrics: toMetrics(jobs(elapsed_ms), isIdle ? streams : 0),
+        metrics: toMetrics(jobs(elapsed_ms), idle),
       };
       ({ reportInterval } = await connection.ask((api, abort) => api.updateStats({ stats }, abort)));
       last = now;

@@ -186,7 +186,10 @@ export class Reach {
 
   get open(): OpenConnections {
     const [streams, moved_bytes] = [this.#streams, this.#moved_bytes];
-    return { terminals: this.#terminals.clients, streams, moved_bytes, sessions: this.#ssh.sessions };
+    const { clients: terminals, typed } = this.#terminals;
+    const { sessions } = this.#ssh;
+    const idleSessions = () => this.#ssh.takeIdle();
+    return { terminals, streams, moved_bytes, sessions, typed, idleSessions };
   }
 
   /** Ends the terminals, so that who looks at them sees their end, and then the tunnel. `stays`: the workspace continues with another agent. */

@@ -3,15 +3,17 @@
 import type ssh2 from "ssh2";
 import { log } from "#base/log.ts";
 import { makeSshKeyPair } from "#base/ssh-key.ts";
-import { type Duplex, nodeStream } from "#src/wire/index.ts";
+import { ConnectionUse, type Duplex, nodeStream, readChunks } from "#src/wire/index.ts";
 import type { ConnectionReports, Ended } from "../connection/connection-reports.ts";
 import { Forwards } from "./forwards.ts";
 import { type SessionOptions, serveSession } from "./session.ts";
 import { SessionCounts, type SessionKind } from "./session-counts.ts";
 
-export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "forwardX11" | "counted"> & {
+export type SshOptions = Omit<SessionOptions, "client" | "forwardAgent" | "forwardX11" | "counted" | "typed"> & {
   reports: ConnectionReports;
 };
+
+type ClientUse = { readonly use: ConnectionUse; sessions: number };
 
 /** Clients at once; a command line with multiplexing needs one. */
 const MAX_CLIENTS = 256;
@@ -23,6 +25,9 @@ export class SshServer {
   readonly #options: SshOptions;
   readonly #clients = new Set<ssh2.Connection>();
   readonly #counts = new SessionCounts();
+  /** What clients do and how many sessions they have, by the number that stands for the port of each: a tunnel has none. */
+  readonly #uses = new Map<number, ClientUse>();
+  #taken = 0;
   #server: Promise<ssh2.Server> | undefined;
 
   constructor(options: SshOptions) {
@@ -32,6 +37,11 @@ export class SshServer {
   /** Sessions that are open, by what they are for. */
   get sessions(): Readonly<Record<SessionKind, number>> {
     return this.#counts.open;
+  }
+
+  /** Sessions of clients that have not used their connection since the last call. */
+  takeIdle(): number {
+    return [...this.#uses.values()].reduce((sum, { use, sessions }) => sum + (use.take() ? 0 : sessions), 0);
   }
 
   /** Serves one client at this address; resolves when it has gone. */
@@ -46,8 +56,16 @@ export class SshServer {
       throw error;
     });
     const server = await this.#server;
-    server.injectSocket(Object.assign(nodeStream(connection), { remoteAddress: ip }) as never);
-    await connection.closed;
+    const number = ++this.#taken;
+    const of = { use: new ConnectionUse(this.#options.clock), sessions: 0 };
+    this.#uses.set(number, of);
+    const socket = nodeStream(counting(connection, (bytes) => of.use.sent(bytes)));
+    try {
+      server.injectSocket(Object.assign(socket, { remoteAddress: ip, remotePort: number }) as never);
+      await connection.closed;
+    } finally {
+      this.#uses.delete(number);
+    }
   }
 
   /** Ends every client. */
@@ -67,12 +85,14 @@ export class SshServer {
       // Compression would be paid for twice: what crosses the network is in WireGuard.
       algorithms: { compress: ["none" as const] },
     };
-    const server = new ssh.Server(options as ssh2.ServerConfig, (client, { ip }) => this.#take(client, ip));
+    const server = new ssh.Server(options as ssh2.ServerConfig, (client, { ip, port }) =>
+      this.#take(client, ip, this.#uses.get(port)),
+    );
     server.on("error", (error: Error) => log("daemon").debug("ssh: {error}", { error }));
     return server;
   }
 
-  #take(client: ssh2.Connection, ip: string): void {
+  #take(client: ssh2.Connection, ip: string, of: ClientUse | undefined): void {
     this.#clients.add(client);
     const forwards = new Forwards(client);
     client.on("error", (error) => log("daemon").debug("an ssh client broke: {error}", { error }));
@@ -89,18 +109,43 @@ export class SshServer {
           client,
           forwardAgent: () => forwards.agent(),
           forwardX11: (request, env) => forwards.display(request, env),
-          counted: (kind) => this.#counted(kind, ip),
+          counted: (kind) => this.#counted(kind, ip, of),
+          typed: () => of?.use.typed(),
         }),
       );
     });
   }
 
-  #counted(kind: SessionKind, ip: string): Ended {
+  #counted(kind: SessionKind, ip: string, of: ClientUse | undefined): Ended {
     const uncount = this.#counts.add(kind);
     const ended = this.#options.reports.begin(kind, ip);
+    let isOpen = true;
+    if (of) {
+      of.sessions += 1;
+      // It was just opened by somebody.
+      of.use.typed();
+    }
     return (reason, code) => {
       uncount();
+      if (of && isOpen) of.sessions -= 1;
+      isOpen = false;
       ended(reason, code);
     };
   }
 }
+
+/** The same connection; what is read of it is counted. */
+const counting = (connection: Duplex, read: (bytes: number) => void): Duplex => ({
+  async read() {
+    const chunk = await connection.read();
+    read(chunk?.byteLength ?? 0);
+    return chunk;
+  },
+  write: (bytes) => connection.write(bytes),
+  end: () => connection.end(),
+  reset: (reason) => connection.reset(reason),
+  closed: connection.closed,
+  [Symbol.asyncIterator]() {
+    return readChunks(this);
+  },
+});

@@ -39,6 +39,8 @@ export type SessionOptions = {
   forwardX11(request: X11Request, env: Environment): Promise<X11Display | undefined>;
   /** A session of this kind begins; called back when it has ended, more than once. */
   counted(kind: SessionKind): Ended;
+  /** Somebody types into its terminal. */
+  typed(): void;
 };
 
 const MAX_VARIABLES = 256;
@@ -71,6 +73,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
     }
     const run = { channel, clock, engine, ...place, command, env: Object.fromEntries(set), exited: uncount };
     running = terminal ? runOnContainerTerminal(run, terminal.size, terminal.term) : runInContainerPiped(run);
+    if (terminal) channel.on("data", options.typed);
   };
 
   const begin = async (channel: ssh2.ServerChannel, command: readonly string[], isLogin: boolean): Promise<void> => {
@@ -102,6 +105,7 @@ export const serveSession = (session: ssh2.Session, options: SessionOptions): vo
       if (terminal) {
         const ofTerminal = { ...terminalEnvironment(own, shell), TERM: terminal.term };
         running = runOnTerminal({ ...common, env: ofTerminal, size: terminal.size });
+        channel.on("data", options.typed);
       } else running = runPiped({ ...common, env: own });
     } catch (error) {
       log("daemon").warn("an ssh session cannot begin: {error}", { error });

@@ -31,6 +31,7 @@ export class TerminalSessions {
   readonly #screens: Screens;
   readonly #unclaimed: Timer;
   #stopping = false;
+  #typed = 0;
 
   constructor(options: TerminalSessionsOptions) {
     this.#options = options;
@@ -56,6 +57,11 @@ export class TerminalSessions {
   /** Who looks at them, all together. */
   get clients(): number {
     return [...this.#terminals.values()].reduce((sum, { clients }) => sum + clients, 0);
+  }
+
+  /** Inputs into all of them since the daemon began. */
+  get typed(): number {
+    return this.#typed;
   }
 
   /** Where the person is who looks at this terminal; undefined for one that is not there, or whose folder cannot be known. */
@@ -85,6 +91,9 @@ export class TerminalSessions {
       start: request.Container === "" ? this.#here(request) : this.#inContainer(request),
       size: { height: request.Height, width: request.Width },
       clock: this.#options.clock,
+      typed: () => {
+        this.#typed += 1;
+      },
       gone: () => {
         if (this.#terminals.get(ID) === terminal) this.#terminals.delete(ID);
       },

@@ -15,6 +15,8 @@ export type TerminalOptions = {
   clock: Clock;
   /** Nobody has been attached for five minutes, or the program has ended: the terminal no longer exists. */
   gone(): void;
+  /** Somebody has typed something. */
+  typed?(): void;
 };
 
 /** With so much waiting for a client, programs wait; with less than half of it for each client they go on. */
@@ -135,7 +137,9 @@ export class Terminal {
         for (const object of objects.push(chunk)) {
           const { data, height, width } = terminalInput(object);
           if (height !== undefined && width !== undefined) this.#resize(client, { height, width });
-          if (data !== undefined) await this.#type(data);
+          if (data === undefined) continue;
+          this.#options.typed?.();
+          await this.#type(data);
         }
       }
       // Anyone who ends its side goes; the terminal stays.

@@ -228,8 +228,8 @@ const noteUse = async (
   if (!hasConnections(stats) && jobs.length === 0) return;
   const place = await findAgentById(ctx.store, agent_id);
   if (!place || !isLatest(place)) return;
-  const connection_count = Math.max(0, stats.connection_count - idle);
-  const isUsed = hasConnections({ connection_count, session_counts: stats.session_counts });
+  // Who says which connections are idle counts the sessions among the connections.
+  const isUsed = idle > 0 ? stats.connection_count > idle : hasConnections(stats);
   if (hasConnections(stats)) ctx.usage.noteReport(place.workspace_id, agent_id, stats);
   if (!isUsed && jobs.length === 0) return;
   const detail = jobs.map(({ command }) => command).join(", ");

@@ -4,6 +4,7 @@ import { appendFileSync, mkdirSync, renameSync, rmSync, writeFileSync } from "no
 import { join } from "node:path";
 import type { Client } from "#src/client.ts";
 import type { NetworkPeer } from "#src/tailnet/index.ts";
+import type { ConnectionUse } from "#src/wire/index.ts";
 import type { VerbInput } from "../../verb.ts";
 
 /** Plug-ins take a file for stale after five times this. */
@@ -14,11 +15,18 @@ const MAX_LOG_BYTES = 10 * 1024 * 1024;
 
 /** Bytes that have passed since they were last taken. */
 export class Traffic {
+  readonly #use: ConnectionUse | undefined;
   #up = 0;
   #down = 0;
 
+  /** `use` counts what goes up. */
+  constructor(use?: ConnectionUse) {
+    this.#use = use;
+  }
+
   up(bytes: number): void {
     this.#up += bytes;
+    this.#use?.sent(bytes);
   }
 
   down(bytes: number): void {

@@ -2,6 +2,7 @@
 // the connection itself, for OpenSSH and the editors that start it (rules CN-2, CN-3, CN-7).
 import { usageError } from "#base/usage-error.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
+import { ConnectionUse } from "#src/wire/index.ts";
 import { type Arguments, readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../../verb.ts";
@@ -76,15 +77,16 @@ export const connect = (
   const work = async ({ workspace, agent_id, joined }: Parameters<Parameters<typeof withAgent>[3]>[0]) => {
     say(`joined the network for the agent ${agent_id} of ${workspace.name}`);
     await awaitScripts(input, remote, workspace, agent_id as WorkspaceAgent["id"], wait);
-    using _usage = reportUsage(input, remote.client, { workspace_id: workspace.id, agent_id, app });
-    if (!has.stdio) {
+    const use = has.stdio ? new ConnectionUse(input.clock) : undefined;
+    using _usage = reportUsage(input, remote.client, { workspace_id: workspace.id, agent_id, app, use });
+    if (!use) {
       return sshSession(input, joined.peer, agent_id, {
         command: behind?.join(" "),
         env: [...list.env, ...containerIn(value)],
         forwardsAgent: has["forward-agent"],
       });
     }
-    const traffic = new Traffic();
+    const traffic = new Traffic(use);
     const folder = value["network-info-dir"];
     const way = { client: remote.client, peer: joined.peer, agent_id, traffic };
     using _info = folder === undefined ? undefined : new NetworkInfo(input, way, folder);

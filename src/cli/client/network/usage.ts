@@ -3,6 +3,7 @@ import { didYouMean } from "#base/config/nearest.ts";
 import { usageError } from "#base/usage-error.ts";
 import { USAGE_APPS } from "#schema/workspaces/workspace.ts";
 import type { Client } from "#src/client.ts";
+import type { ConnectionUse } from "#src/wire/index.ts";
 import type { VerbInput } from "../../verb.ts";
 
 const EVERY_MS = 60_000;
@@ -21,17 +22,27 @@ export const usageApp = (given: string | undefined): App | undefined => {
   return app;
 };
 
-/** Tells it now and each minute until it is disposed. */
+type Used = {
+  readonly workspace_id: string;
+  readonly agent_id: string;
+  readonly app: App | undefined;
+  /** What the client does with the connection; undefined where that is not known. */
+  readonly use: ConnectionUse | undefined;
+};
+
+/** Tells it now, and each minute in which the connection is used until it is disposed. An editor that is only left open is no use. */
 export const reportUsage = (
   { clock }: Pick<VerbInput, "clock">,
   client: Client,
-  { workspace_id, agent_id, app }: { workspace_id: string; agent_id: string; app: App | undefined },
+  { workspace_id, agent_id, app, use }: Used,
 ): Disposable => {
   if (app === undefined) return { [Symbol.dispose]() {} };
   // A server that is away hears it a minute later.
   const tell = () =>
     void client.post(`/api/v2/workspaces/${workspace_id}/usage`, { agent_id, app_name: app }).catch(() => {});
-  const timer = clock.every(EVERY_MS, tell);
+  const timer = clock.every(EVERY_MS, () => {
+    if (use === undefined || use.take()) tell();
+  });
   tell();
   return { [Symbol.dispose]: () => timer.cancel() };
 };

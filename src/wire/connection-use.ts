@@ -1,0 +1,42 @@
+// Tells an SSH connection that a person uses from one that is only open. What the client sends counts, since editors and OpenSSH keep theirs alive with
+// less than a few hundred bytes a second, and programs that only print send nothing. The command line and the workspace's SSH server measure alike.
+import type { Clock } from "#base/clock.ts";
+
+const WINDOW_MS = 60_000;
+/** Sent in one window: keepalives and acknowledgments of an idle VS Code stay below 8,000, and a dozen typed characters are above. */
+const MIN_BYTES = 12_000;
+
+export class ConnectionUse {
+  readonly #clock: Pick<Clock, "monotonic">;
+  #began: number;
+  #bytes = 0;
+  #isUsed = false;
+
+  constructor(clock: Pick<Clock, "monotonic">) {
+    this.#clock = clock;
+    this.#began = clock.monotonic();
+  }
+
+  /** The client has sent this much. */
+  sent(bytes: number): void {
+    const now = this.#clock.monotonic();
+    if (now - this.#began >= WINDOW_MS) {
+      this.#began = now;
+      this.#bytes = 0;
+    }
+    this.#bytes += bytes;
+    if (this.#bytes >= MIN_BYTES) this.#isUsed = true;
+  }
+
+  /** Somebody has typed into a terminal: few bytes, but a person. */
+  typed(): void {
+    this.#isUsed = true;
+  }
+
+  /** Whether it was used since the last call. */
+  take(): boolean {
+    const isUsed = this.#isUsed;
+    this.#isUsed = false;
+    return isUsed;
+  }
+}
