@@ -2,6 +2,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import { soundEvents } from "./anthropic-events.ts";
+import { Bypass } from "./bypass.ts";
 import { soundChunks } from "./chat-chunks.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { convertUsage } from "./usage.ts";
@@ -22,16 +23,24 @@ export const needsKey = (kind: ProviderKind): boolean => kind !== "openai-compat
 /** Kinds that have no address of their own. */
 export const needsBaseUrl = (kind: ProviderKind): boolean => kind === "openai-compat";
 
-/** A model of a provider, by what requests to it may contain. */
-export type Adapter = { readonly model: (form: { readonly streamOptions: boolean }) => LanguageModelV4 };
+/** What a request may contain, and where words of its answer may go around the package. */
+type Form = { readonly streamOptions: boolean; readonly bypass?: Bypass | undefined };
+
+/** A model of a provider, for one request. */
+export type Adapter = { readonly model: (form: Form) => LanguageModelV4 };
+
+/** Returns where words go around the package; undefined for kinds of which the package reads all. */
+export const bypassFor = (kind: ProviderKind): Bypass | undefined =>
+  kind === "openai-compat" ? new Bypass() : undefined;
 
 /** Throws for `demo`, which needs no adapter. */
 export const loadAdapter = async (kind: ProviderKind, input: Input): Promise<Adapter> => {
   const { base_url, key: apiKey, model, useResponses } = input;
   const fetch = input.fetch as typeof globalThis.fetch;
-  const sound = soundChunks(input.fetch);
-  const chatFetch = ({ streamOptions }: { readonly streamOptions: boolean }) =>
-    (streamOptions ? sound : withoutStreamOptions(sound)) as typeof globalThis.fetch;
+  const chatFetch = ({ streamOptions, bypass }: Form) => {
+    const sound = soundChunks(input.fetch, bypass);
+    return (streamOptions ? sound : withoutStreamOptions(sound)) as typeof globalThis.fetch;
+  };
   const common = { apiKey, fetch, ...(base_url === "" ? {} : { baseURL: base_url }) };
   switch (kind) {
     case "anthropic": {

@@ -1,13 +1,14 @@
 // The chunks of a chat-completions server in the form in which its package reads them: servers of open models have many odd members (rule
 // MO-44). Used by adapters.ts.
+import type { Bypass } from "./bypass.ts";
 import { CallDeltas } from "./call-deltas.ts";
 import type { GuardedFetch } from "./fetch.ts";
 import { asEventStream, isMembers, type LineReader, type Members, membersIn, soundFetch } from "./sound-stream.ts";
 
-/** Returns a fetch whose answers the package can read. */
-export const soundChunks = (fetch: GuardedFetch): GuardedFetch =>
+/** Returns a fetch whose answers the package can read; words that go around it are left out. */
+export const soundChunks = (fetch: GuardedFetch, bypass?: Bypass): GuardedFetch =>
   soundFetch(fetch, {
-    reader: () => new ChunkReader(),
+    reader: () => new ChunkReader(bypass),
     streamOfWhole: (response) => asEventStream(response, toEvents),
   });
 
@@ -26,10 +27,18 @@ class ChunkReader implements LineReader {
   #calls = false;
   #isCounted = false;
   readonly #deltas = new CallDeltas();
+  readonly #bypass: Bypass | undefined;
+
+  constructor(bypass: Bypass | undefined) {
+    this.#bypass = bypass;
+  }
 
   /** The line as the package is to read it; an end that the server has not given a reason for gets the plain one. */
   read(line: string): string {
     const data = line.slice("data:".length).trim();
+    const taken = this.#bypass?.take(data);
+    if (taken === "words") this.#speaks = true;
+    if (taken === "words" || taken === "nothing") return "";
     if (data === "[DONE]") {
       const missing = this.#ending();
       return missing === "" ? line : `${missing}\n\n${line}`;
@@ -45,6 +54,10 @@ class ChunkReader implements LineReader {
   /** A server that has counted the whole answer has ended it, even if it says no more; any other stream has broken off. */
   end(): string {
     return this.#isCounted ? this.#ending() : "";
+  }
+
+  room(): Promise<void> | undefined {
+    return this.#bypass?.room();
   }
 
   #ending(): string {

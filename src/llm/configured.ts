@@ -91,18 +91,18 @@ export class ConfiguredModels implements LanguageModels {
     return found && findPrice(found.provider.provider, found.config.model, found.config.model_config.cost);
   }
 
-  async *stream(request: ModelRequest): AsyncIterable<ModelEvent> {
+  stream(request: ModelRequest): AsyncIterable<ModelEvent> {
     const found = this.#found.get(request.model_id);
-    if (this.#found.size === 0 && request.model_id === DEMO.id) return yield* this.#demo.stream(request);
+    if (this.#found.size === 0 && request.model_id === DEMO.id) return this.#demo.stream(request);
     if (!found) throw request.model_id === DEMO.id ? this.#whyNone() : new ModelError("config", "", { reason: "gone" });
     const problem = findProblem(found);
     if (problem) throw problem;
-    if (found.provider.provider === "demo") return yield* this.#demo.stream(request);
+    if (found.provider.provider === "demo") return this.#demo.stream(request);
     const { clock, attachments = noAttachments } = this.#deps;
     const key = toKey(found.provider);
-    const adapter = await this.#adapter(found, key);
+    const adapter = this.#adapter(found, key);
     const onRefused = (features: readonly ModelFeature[]): void => this.#onRefused(found.config.id, features);
-    yield* streamModel({ ...found, adapter, key, attachments, now: () => clock.now(), onRefused }, request);
+    return streamModel({ ...found, adapter, key, attachments, now: () => clock.now(), onRefused }, request);
   }
 
   #adapter({ config, provider }: Found, key: string): Promise<Adapter> {

@@ -6,7 +6,10 @@ import { ModelError } from "./model.ts";
 
 /** Reads the lines of one answer that carry data. */
 export type LineReader = {
+  /** Returns the line as it is passed on; empty when it is not. */
   read(line: string): string;
+  /** Resolves when more may be read; undefined when it may be now. */
+  room?(): Promise<void> | undefined;
   /** What is missing when the stream is over; empty when nothing is. */
   end?(): string;
 };
@@ -43,6 +46,9 @@ const MAX_LINE_BYTES = 16 * 1024 * 1024;
 const DATA = /^data:[^\r\n]*/gm;
 
 const LINE_FEED = 0x0a;
+/** Whole lines of which the last is a blank one. */
+const ENDS_EVENT = /(?:^|\n)\r?\n$/;
+const NOTHING = new Uint8Array();
 
 /**
  * The body, line by line as `reader` makes it. One stream that is asked for what comes next: three that are piped into one another, for the
@@ -55,6 +61,8 @@ const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Readab
   let rest = "";
   /** The piece before has ended with a line: nothing of it is kept back, neither a beginning of a line nor one of a character. */
   let isAtLine = true;
+  /** What was passed on ends with an event. */
+  let isBetween = true;
   const read = (piece: Uint8Array): Uint8Array => {
     const whole = rest + decoder.decode(piece, { stream: true });
     const end = whole.lastIndexOf("\n") + 1;
@@ -63,10 +71,14 @@ const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Readab
     const wasAtLine = isAtLine;
     isAtLine = piece.at(-1) === LINE_FEED;
     rest = whole.slice(end);
+    // What is left of events that were taken out: a package of streams need not be woken for it.
+    if (isBetween && rest.length <= MAX_LINE_BYTES && sound.trim() === "") return NOTHING;
+    isBetween = ENDS_EVENT.test(sound);
     if (wasAtLine && isAtLine && sound === lines) return piece;
     if (rest.length <= MAX_LINE_BYTES) return encoder.encode(sound);
     const all = sound + rest;
     rest = "";
+    isBetween = false;
     return encoder.encode(all);
   };
   const readEnd = (): Uint8Array => {
@@ -83,6 +95,7 @@ const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Readab
           if (bytes.byteLength > 0) out.enqueue(bytes);
           if (done) out.close();
           if (done || bytes.byteLength > 0) return;
+          await reader.room?.();
         }
       },
       cancel: (reason) => source.cancel(reason),

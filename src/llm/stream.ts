@@ -2,8 +2,9 @@
 // soon as the reader stops.
 
 import type { ModelFeature } from "#schema/chats/model-feature.ts";
-import type { Adapter } from "./adapters.ts";
+import { type Adapter, bypassFor } from "./adapters.ts";
 import { AnswerEvents } from "./answer-events.ts";
+import { AnswerReader } from "./answer-reader.ts";
 import type { Attachments } from "./attachments.ts";
 import { BrokenChunks } from "./broken-chunks.ts";
 import { findSignals, toModelError } from "./call-failure.ts";
@@ -16,7 +17,7 @@ import { ThinkTags } from "./think-tags.ts";
 export type Call = {
   readonly provider: ConfiguredProvider;
   readonly config: ConfiguredModel;
-  readonly adapter: Adapter;
+  readonly adapter: Promise<Adapter>;
   readonly key: string;
   readonly attachments: Attachments;
   readonly now: () => number;
@@ -29,19 +30,19 @@ export async function* streamModel(call: Call, request: ModelRequest): AsyncGene
   const gone = new AbortController();
   const signal = AbortSignal.any([request.signal, gone.signal]);
   try {
-    const { stream, tools } = await startedBy(call, request, signal);
+    const { answer, tools } = await startedBy(call, request, signal);
     if (tools.warnings.length > 0) yield { type: "warnings", warnings: tools.warnings };
     const { provider, config } = call;
     const events = new AnswerEvents({ provider: provider.provider, context_limit: config.context_limit, tools });
     const broken = new BrokenChunks();
     const tags = sendsTags(call) ? new ThinkTags() : undefined;
-    const reader = stream.getReader();
     let spoke = false;
     for (;;) {
-      const { value: part, done } = await reader.read();
-      if (done) throw new Error(ENDED_EARLY);
-      if (broken.isOne(part)) continue;
-      for (const event of tags ? tagged(tags, events.read(part)) : events.read(part)) {
+      const next = await answer.next();
+      const part = "words" in next ? undefined : next;
+      if (part && broken.isOne(part)) continue;
+      const said = "words" in next ? next.words : events.read(next);
+      for (const event of tags ? tagged(tags, said) : said) {
         if (event.type === "finish" && event.reason === "content_filter" && !spoke) throw makeRefusal(call);
         spoke ||= event.type !== "usage" && event.type !== "finish";
         yield event;
@@ -62,7 +63,8 @@ const learned = new WeakMap<Adapter, Manner>();
 const MAX_TRIES = 8;
 
 const startedBy = async (call: Call, request: ModelRequest, signal: AbortSignal) => {
-  const { adapter, provider, config } = call;
+  const { provider, config } = call;
+  const adapter = await call.adapter;
   const { unsupported = [] } = config.model_config;
   const known = { useResponses: usesResponses(config), unsupported };
   let manner = learned.get(adapter) ?? mannerFor(provider.provider, known);
@@ -70,13 +72,14 @@ const startedBy = async (call: Call, request: ModelRequest, signal: AbortSignal)
   const refused: ModelFeature[] = [];
   for (let left = MAX_TRIES; ; left -= 1) {
     const formed = await formRequest(call, request, manner, signal);
+    const bypass = bypassFor(provider.provider);
     try {
-      const started = await adapter
-        .model({ streamOptions: !manner.unsupported.has("stream_options") })
+      const { stream } = await adapter
+        .model({ streamOptions: !manner.unsupported.has("stream_options"), bypass })
         .doStream(formed.options);
       learned.set(adapter, lasting);
       if (refused.length > 0) call.onRefused(refused);
-      return { stream: started.stream, tools: formed.tools };
+      return { answer: new AnswerReader(stream, bypass), tools: formed.tools };
     } catch (error) {
       const { options, sent } = formed;
       const next = fallbackFor(manner, { ...findSignals(error), prompt: options.prompt, sent });
@@ -95,8 +98,6 @@ const sendsTags = ({ provider: { provider, base_url } }: Call): boolean =>
 function* tagged(tags: ThinkTags, events: Iterable<ModelEvent>): Iterable<ModelEvent> {
   for (const event of events) yield* tags.add(event);
 }
-
-const ENDED_EARLY = "The stream ended early.";
 
 const makeRefusal = ({ provider: { provider, display_name } }: Call): ModelError =>
   new ModelError("content_filter", "", { provider, display_name });

@@ -50,7 +50,7 @@ const askedOf = async (name: ReceiverName, request: Pick<ModelRequest, "messages
     const said = `${opening(protocol)}${frame(protocol, { text: "hi" })}${frame(protocol, { finish: "stop" }, 1)}`;
     return new Response(said, { headers: { "content-type": "text/event-stream" } });
   };
-  const adapter = await loadAdapter(kind, {
+  const adapter = loadAdapter(kind, {
     base_url: "http://models.example/v1",
     key: "k",
     model,
