@@ -16,7 +16,7 @@ export type DocsPage = {
   readonly headings: readonly { readonly id: string; readonly text: string }[];
 };
 
-/** What is no text for people who read: notes for those who write it, and pictures, which are not in the program. */
+/** Parts of a page that readers don't see: notes for authors, and pictures, which the program does not include. */
 const readable = (markdown: string): string =>
   markdown.replace(/<!--[\s\S]*?-->\n?/g, "").replace(/^!\[[^\]]*\]\([^)]*\)\n*/gm, "");
 

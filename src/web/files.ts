@@ -24,7 +24,7 @@ export type Encoding = (typeof ENCODINGS)[number];
 /** A file ready to be sent. */
 export type ServedFile = WebFile & {
   readonly etag: string;
-  /** Only those that are smaller than the body. */
+  /** Only encodings that are smaller than the body. */
   readonly twins: Readonly<Partial<Record<Encoding, Uint8Array<ArrayBuffer>>>>;
 };
 

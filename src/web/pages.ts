@@ -48,7 +48,7 @@ export const ROOTS: Readonly<Record<string, string>> = {
   "/manifest.webmanifest": "manifest.webmanifest",
 };
 
-/** Where pages have been that clients and people know by their path; the browser goes on to where they are now. */
+/** Former paths of pages, which clients and people know; the browser is redirected to the current ones. */
 export const MOVED: Readonly<Record<string, string>> = {
   "/settings/tokens": "/account/tokens",
   "/settings/security": "/account/security",

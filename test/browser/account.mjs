@@ -37,7 +37,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   await page.getByText("This session").waitFor();
   await look("account-sessions");
   await page.getByRole("button", { name: /^End session of curl/ }).click();
-  await page.getByText("is signed out").waitFor();
+  await page.getByText(/curl.* signed out/).waitFor();
   const me = (token) =>
     fetch(at("/api/v2/users/me"), { headers: { "service-session-token": token } }).then(({ status }) => status);
   result.ended = await me(session_token);

@@ -49,8 +49,8 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-models");
 
   await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "AI gateway" }).click();
-  await page.getByRole("switch", { name: /Enable the model gateway/ }).check();
-  await page.getByText("Model gateway enabled").waitFor();
+  await page.getByRole("switch", { name: /Enable the AI gateway/ }).check();
+  await page.getByText("AI gateway enabled").waitFor();
   await page.getByRole("button", { name: "Add name" }).click();
   await dialog.getByLabel("Name").fill("claude-*");
   await dialog.getByLabel("Model", { exact: true }).fill("qwen3-coder:30b");

@@ -109,7 +109,7 @@ testNeeding(
           ["deny", "Deny"],
         ],
       },
-      late: "The chat no longer waits for this approval.",
+      late: "The chat is no longer waiting for this approval.",
       changes: expect.stringContaining("- echo $(($1 - $2))"),
     });
     expect(told.question).toBe(`Create ${agent.file}?`);

@@ -53,7 +53,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.kept = await row("Git of web").locator(".state").textContent();
   await page.getByRole("button", { name: "Unlink Git of web" }).click();
   await page.getByRole("button", { name: "Unlink", exact: true }).click();
-  await page.getByText("Git of web is unlinked.").waitFor();
+  await page.getByText("Git of web unlinked.").waitFor();
   result.unlinked = await row("Git of web").locator(".state").textContent();
 
   await page.goto(new URL("/external-auth/web/callback?error=access_denied&state=x", server).href);

@@ -21,11 +21,11 @@ testNeeding(
       service: new URL("/device", provider.url).href,
       kept: "Linked",
       unlinked: "Not linked",
-      saidNo: "You declined at Git of web.",
+      saidNo: "You declined access at Git of web.",
       leftInAddress: "",
     });
     expect(told.key).toMatch(/^ssh-ed25519 /);
-    expect(told.foreign).toContain("not begun here in this session");
+    expect(told.foreign).toContain("not started in this session");
     const known = [server.url.origin, provider.url.origin, "data:"];
     expect(told.requests.filter((url) => !known.some((one) => url.startsWith(one)))).toEqual([]);
     expect(told.complaints.filter((text) => !text.startsWith("Failed to load resource"))).toEqual([]);

@@ -56,7 +56,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   result.ledTo = new URL(page.url()).pathname;
   await picture("security-required");
 
-  await page.getByRole("button", { name: "Set up an app" }).focus();
+  await page.getByRole("button", { name: "Set up app" }).focus();
   await page.keyboard.press("Enter");
   const key = await page
     .getByLabel("Key for the app")
@@ -80,7 +80,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
 
   await page.getByLabel("Name of the passkey").fill("laptop");
   await page.keyboard.press("Enter");
-  await page.getByText("laptop is added").waitFor();
+  await page.getByText("laptop added").waitFor();
   result.credentials = (await cdp.send("WebAuthn.getCredentials", { authenticatorId })).credentials.length;
   await picture("security-passkey");
 
@@ -107,7 +107,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.keyboard.press("Enter");
   await page.getByText("9 of ten are left.").waitFor();
 
-  await page.getByRole("button", { name: "Disable the app" }).click();
+  await page.getByRole("button", { name: "Remove app" }).click();
   await picture("security-disable");
   await dialog.getByLabel("Password").fill(password);
   await dialog.getByLabel("Code").fill(codeOf(key, 1));

@@ -40,7 +40,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await lead.getByRole("button", { name: "More for jo@example.com" }).click();
   await lead.getByRole("button", { name: "Revoke…" }).click();
   await dialog.getByRole("button", { name: "Revoke invitation" }).click();
-  await lead.getByText("The invitation for jo@example.com is revoked").waitFor();
+  await lead.getByText("Invitation for jo@example.com revoked").waitFor();
   await look(lead, "pending");
   await lead.close();
 

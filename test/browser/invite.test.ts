@@ -34,7 +34,7 @@ testNeeding(
       wrong: [],
       trial: "",
       remark: expect.stringContaining('"/platform" does not match "platform"'),
-      refused: 'There is no email address in "not an address".',
+      refused: '"not an address" doesn\'t contain an email address.',
       warning: expect.stringContaining("The people you invite cannot create workspaces"),
       providers: 1,
       whom: expect.stringContaining(ADMIN.username),

@@ -19,13 +19,13 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   // Told without being asked for.
   await bell.getByText("1").waitFor();
   await bell.click();
-  await panel.getByRole("link", { name: "A test notification" }).waitFor();
+  await panel.getByRole("link", { name: "Test notification" }).waitFor();
   await look("notifications-one");
   await panel.getByRole("button", { name: /^Mark read/ }).click();
   await panel.getByRole("button", { name: /^Mark unread/ }).waitFor();
   result.left = await bell.locator(".count").count();
   await panel.getByRole("button", { name: /^Mark unread/ }).click();
-  await panel.getByRole("link", { name: "A test notification" }).click();
+  await panel.getByRole("link", { name: "Test notification" }).click();
   await page.waitForURL(at("/"));
   await page.goto(at("/account/notifications"));
   await page.getByRole("switch", { name: /^Test/ }).click();

@@ -91,7 +91,7 @@ await inChromium(file, { colorScheme, viewport }, async (page) => {
   await page.getByRole("button", { name: "Delete token" }).click();
   await none.waitFor();
   result.after = await asToken(result.key);
-  await page.getByText("laptop is deleted").waitFor();
+  await page.getByText("laptop deleted").waitFor();
   result.focusAfterDelete = await page.evaluate(() => document.activeElement?.id);
 
   await page.getByRole("button", { name: "New token" }).click();

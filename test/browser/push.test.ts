@@ -48,7 +48,7 @@ testNeeding(
       closed: true,
       // The first byte of a point that is not compressed: the key of the server.
       key: "4",
-      shown: [{ title: "A test notification", data: { path: "/" } }],
+      shown: [{ title: "Test notification", data: { path: "/" } }],
     });
     expect(strayRequests(told, place.client.url.origin)).toEqual([]);
     expect(ownComplaints(told)).toEqual([]);

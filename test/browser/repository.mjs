@@ -63,11 +63,11 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await adding.getByRole("textbox", { name: "Repository" }).fill(link);
   await look("prebuilds-add");
   await adding.getByRole("button", { name: "Add repository" }).click();
-  await adding.getByText("Images are built by a Docker Engine, and this server reaches none.").waitFor();
+  await adding.getByText("Images are built by a Docker Engine, but this server can't reach one.").waitFor();
   await adding.getByRole("button", { name: "Cancel" }).click();
   await page.getByRole("button", { name: "Remove shop" }).click();
   await page.getByRole("button", { name: "Remove prebuild" }).click();
-  await page.getByText("shop is removed").waitFor();
+  await page.getByText("shop removed").waitFor();
 
   // A chat in the repository takes the workspace that is there; one in another branch gets a workspace of its own.
   const dialog = page.getByRole("dialog");

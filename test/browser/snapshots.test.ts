@@ -24,7 +24,7 @@ testNeeding(
     const other = await createWorkspace(admin, template.id, "other");
     await awaitBuild(admin, other.id);
     const told = await runStory("snapshots.mjs", [server.url.href, admin.token ?? "", id, other.id, template.id]);
-    expect(told).toMatchObject({ wrong: [], asks: expect.stringContaining("The workspace restarts for it.") });
+    expect(told).toMatchObject({ wrong: [], asks: expect.stringContaining("The workspace restarts.") });
     expect(told.hint).toContain("not available for this template");
     expect(readFileSync(kept, "utf8")).toBe("mine");
     expect(ownComplaints(told)).toEqual([]);

@@ -99,7 +99,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByText("Hello from the agent.", { exact: true }).waitFor();
   await askTest("off");
   await page.goto(at(`/chats?workspace=${workspace}`));
-  await page.getByText('The coding agent "Test agent" is turned off.').waitFor();
+  await page.getByText('The coding agent "Test agent" is disabled.').waitFor();
   await leads("coder");
   await look("chat-default-agent-off");
   await write("Hello, model.");

@@ -70,6 +70,6 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await dialog.getByLabel(/^Type sandbox/).fill("sandbox");
   await dialog.getByRole("button", { name: "Delete template" }).click();
   await page.waitForURL("**/templates");
-  await page.getByText("sandbox is deleted").waitFor();
+  await page.getByText("sandbox deleted").waitFor();
   await look("template-list");
 });

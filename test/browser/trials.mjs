@@ -21,7 +21,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
     await dialog.getByLabel(`Prompt of way ${number}`).fill(`Write ${word}`);
   await dialog.getByLabel("Check command").fill("grep two answer");
   await look("try");
-  await dialog.getByRole("button", { name: "Try ways" }).click();
+  await dialog.getByRole("button", { name: "Try 3 ways" }).click();
   await dialog.waitFor({ state: "hidden" });
   await ways.getByText("Trying 3 ways").waitFor();
   await look("trying");
@@ -40,8 +40,8 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   result.asks = await dialog.textContent();
   await look("keep-way");
   await dialog.getByRole("button", { name: "Keep way 2" }).click();
-  await ways.getByText("Way 2 was kept").waitFor();
+  await ways.getByText("Kept way 2").waitFor();
   await look("kept");
-  await ways.getByRole("link", { name: "Continue in its chat" }).click();
+  await ways.getByRole("link", { name: "Open chat" }).click();
   await page.getByText("The answer is two.").waitFor();
 });

@@ -31,7 +31,7 @@ testNeeding(
     const seen = await runStory("trials.mjs", [server.url.href, admin.token ?? "", chat.id]);
     expect(seen).toMatchObject({ wrong: [], diff: expect.stringContaining("two") });
     expect(seen.second).toContain("1 file +1 −1");
-    expect(seen.asks).toContain("A snapshot of its files is created first.");
+    expect(seen.asks).toContain("A snapshot of the current files is created first.");
     expect(readFileSync(answer, "utf8")).toBe("two\n");
     expect(ownComplaints(seen)).toEqual([]);
   },

@@ -142,7 +142,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.goto(base);
   await button("Share a port").click();
   await dialog.getByLabel("Port", { exact: true }).fill(String(PORT));
-  await dialog.getByText("signed in", { exact: true }).click();
+  await dialog.getByText("signed-in users", { exact: true }).click();
   await dialog.getByRole("button", { name: "Share port" }).click();
   await page.getByText(`Port ${PORT} is shared`).waitFor();
   const [shared] = await Promise.all([

@@ -1,4 +1,4 @@
-// Runs in the head of the page, before anything else is there: the theme, what the server has told with the page
+// Runs in the head of the page, before anything else is there: the theme, the data that the server sent with the page
 // (src/api/http/first-answers.ts), and what the page at this address will ask it for besides, so
 // that its content takes one round trip and not one after the other for the app, the page's code and its data. The app uses the same for
 // links that are pressed (shell/ahead.ts). Built into app.html.

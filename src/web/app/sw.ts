@@ -62,7 +62,7 @@ worker.addEventListener("install", (event) => {
   const fill = async (): Promise<void> => {
     const cache = await caches.open(NAME);
     await cache.addAll([OFFLINE.path, ...OFFLINE.needs]);
-    // What is kept never changes, so that the new one may take over at once.
+    // Cached files never change, so the new worker can take over immediately.
     await worker.skipWaiting();
   };
   event.waitUntil(fill());
@@ -147,7 +147,7 @@ const answer = async ({ tag, title, body, data }: Notice, approval: Approval, de
   if (!response || response.status >= 500) await notify(title, `The server is not responding. ${body}`, tag, data);
   else if (response.status === 401)
     await notify("Sign in to answer", "Your session has ended. Sign in, then answer in the chat.", tag, { path });
-  else await notify("Not answered", "The chat no longer waits for this approval.", tag, { path });
+  else await notify("Not answered", "The chat is no longer waiting for this approval.", tag, { path });
 };
 
 /** To the page that it is about: in a window that is open already, or a new one. */

@@ -21,7 +21,7 @@ export type Early = {
   readonly prepare: (url: URL, withData: boolean) => void;
 };
 
-/** What nobody has asked for after so many milliseconds is old. */
+/** Responses that are not requested within this time are outdated. */
 const OLD_MS = 20_000;
 
 const early = (): Early | undefined => {

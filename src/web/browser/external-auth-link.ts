@@ -38,7 +38,9 @@ const comeBack = async (name: string): Promise<void> => {
     offer(`Sign in at ${name}`, toService);
     say("The account was not linked.");
     throw new Error(
-      error === "access_denied" ? `You declined at ${name}.` : error_description || error || `${name} sent no code.`,
+      error === "access_denied"
+        ? `You declined access at ${name}.`
+        : error_description || error || `${name} sent no code.`,
     );
   }
   try {
@@ -51,7 +53,7 @@ const comeBack = async (name: string): Promise<void> => {
 };
 
 const WORDS: Record<string, string> = {
-  access_denied: "You declined at the service.",
+  access_denied: "You declined access at the service.",
   expired_token: "The code has expired.",
 };
 

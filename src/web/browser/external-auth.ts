@@ -17,7 +17,7 @@ const unlink = async (button: HTMLElement, { id, display_name }: ExternalAuthPro
     const { token_revoked } = await call<ExternalAuthUnlinked>("DELETE", `${PATH}/${id}`);
     const there = token_revoked ? "" : " The token is still valid there: revoke it in the service's settings.";
     await list();
-    say(`${display_name} is unlinked.${there}`);
+    say(`${display_name} unlinked.${there}`);
     // The button no longer exists; the keyboard continues from the list.
     the("all").focus();
   });

@@ -1,7 +1,7 @@
 // What this browser keeps of a person: drafts, filters, which terminals are open. It goes with them: anyone who comes after them at this
 // browser finds none of it. A sign-in that has merely expired leaves it to the same person.
 
-/** Of the browser, whoever sits at it: looks, and what is announced to everyone. What is not named here is a person's. */
+/** Stored for the browser, not for a user: appearance and announcements. All other keys belong to a user. */
 const OF_BROWSER = new Set(["theme", "terminal-font", "slipway.terminal-font", "banners", "banners-put-away"]);
 
 /** Whose the rest is, in either store: of the browser, and of this tab. */

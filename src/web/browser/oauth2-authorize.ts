@@ -38,7 +38,7 @@ const WORDS: Readonly<Record<string, string>> = {
   "workspace:application_connect": "Open the apps of your workspaces",
   "workspace:*": "Full access to your workspaces",
   "template:read": "See templates",
-  "user:read": "See the users that you can see",
+  "user:read": "See the users who are visible to you",
   "user:read_personal": "See your settings and Git keys",
   "user:update_personal": "Change your settings and Git keys",
 };

@@ -7,7 +7,7 @@ import { call } from "./api.ts";
 import { firstPicture } from "./first-picture.ts";
 import { LiveSocket } from "./live-socket.ts";
 
-/** What a chat waits for, as far as it was told since the page was opened. */
+/** What a chat waits for, from events since the page was opened. */
 export type Asked = { readonly kind: WatchEvent["action_kind"]; readonly tool_calls: readonly ToolCallRequest[] };
 
 /** Root chats by id, the newest first; archived ones are not among them. */
@@ -58,7 +58,7 @@ const take = (text: string): void => {
   chats.value = new Map([...next].sort(([, a], [, b]) => (a.updated_at < b.updated_at ? 1 : -1)));
 };
 
-/** Changes what is known of a chat: pins, labels and what was read are announced by nobody. */
+/** Updates a chat locally: the server sends no events for pins, labels and read state. */
 export const patchChat = (id: string, patch: Partial<Chat>): void => {
   const known = chats.value.get(id);
   if (known) chats.value = new Map(chats.value).set(id, { ...known, ...patch });

@@ -1,6 +1,6 @@
-// The moment when the page has shown its first picture: what nobody sees in it waits for that, so that it comes sooner.
+// The moment of the page's first paint: work that is not visible in it waits, so that the paint comes sooner.
 
-/** In a window that nobody sees no picture is made. */
+/** A hidden window is never painted. */
 const MAX_WAIT_MS = 1_000;
 
 let tell = (): void => {};

@@ -1,4 +1,4 @@
-// What one was told, live: the newest notices and how many are unread. Reread whenever the line is open again.
+// The user's notifications, live: the newest ones and the unread count. Reloaded after each reconnect.
 import { signal } from "@preact/signals";
 import type { InboxNotification } from "#schema/notifications/notification.ts";
 import { call } from "./api.ts";
@@ -36,7 +36,7 @@ export const followInbox = (): void => {
   });
 };
 
-/** Older ones than those that are shown; false when there are no more. */
+/** Loads older notifications; false when there are no more. */
 export const readOlder = async (): Promise<boolean> => {
   const known = notices.value ?? [];
   const last = known.at(-1);

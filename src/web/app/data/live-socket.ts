@@ -9,7 +9,7 @@ const MAX_WAIT_MS = 15_000;
 const DONE = 1_000;
 /** The server pings each 15 s: after this much silence the connection is dead, whatever the browser thinks. */
 const SILENCE_MS = 40_000;
-/** An attempt that takes longer is given up for the next: packets that are lost are answered by nobody. */
+/** After this, an attempt is abandoned for the next: lost packets get no response. */
 const PATIENCE_MS = 15_000;
 const LOOK_MS = 5_000;
 /** A clock that has jumped this far means that the machine slept. */
@@ -33,7 +33,7 @@ const report = (socket: LiveSocket, cut: (Line & { state: "cut" }) | undefined):
   line.value = first ?? { state: wasOpen ? "open" : "connecting" };
 };
 
-/** Tries all that are cut at once. */
+/** Retries all broken connections immediately. */
 export const tryNow = (): void => {
   for (const socket of [...cuts.keys()]) socket.open();
 };
@@ -42,7 +42,7 @@ const all = new Set<LiveSocket>();
 const deaf = new Set<() => void>();
 let looked = Date.now();
 
-/** Calls back when the line was found dead though nobody has closed it: what else goes over it must return, too. */
+/** Calls back when a connection turns out to be dead without a close: other connections over the same network must reconnect, too. */
 export const onDeadLine = (act: () => void): (() => void) => {
   deaf.add(act);
   return () => deaf.delete(act);
@@ -61,7 +61,7 @@ const look = (): void => {
   const now = Date.now();
   const slept = now - looked > SLEPT_MS + LOOK_MS;
   looked = now;
-  // The clock of a page that nobody sees runs as it likes.
+  // Browsers throttle timers of hidden pages.
   if (document.hidden) return;
   for (const one of all) one.giveUp(now - PATIENCE_MS);
   if (!slept && ![...all].some((one) => one.isSilent(now - SILENCE_MS))) return;
@@ -166,7 +166,7 @@ export class LiveSocket {
     for (const data of early?.heard ?? []) take(data);
   }
 
-  /** Sends when it is open; what would wait is dropped, since `opened` is told when it is. */
+  /** Sends if the socket is open; otherwise drops the message, since `opened` is called when it opens. */
   send(data: string): void {
     if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(data);
   }

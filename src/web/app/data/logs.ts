@@ -1,4 +1,4 @@
-// Log lines as they come, of builds and agents. Lines lie outside of signals: ten thousand at once are one change.
+// Log lines as they come, of builds and agents. Lines are kept outside of signals, so that ten thousand lines are one change.
 import { type Signal, signal } from "@preact/signals";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
@@ -15,7 +15,7 @@ export type LogLine = {
 type Wanted = {
   readonly source: string;
   readonly path: string;
-  /** Called when the log has been told to its end. */
+  /** Called after the last line of the log. */
   readonly ended?: () => void;
 };
 
@@ -26,7 +26,7 @@ export class LogFeed {
   readonly lines: LogLine[] = [];
   /** Grows with every change of `lines`, at most once for each picture the screen shows. */
   readonly version: Signal<number> = signal(0);
-  /** Lines that were let go. */
+  /** Lines that were discarded. */
   dropped = 0;
   readonly #sockets = new Map<string, LiveSocket>();
   #planned = false;

@@ -1,4 +1,4 @@
-// How one wants one's own screen, wherever one signs in: theme and letters of terminals. Kept by the server for the account, and in this
+// The user's appearance settings: theme and terminal font. Kept by the server for the account, and in this
 // browser so that the first paint has them.
 import { signal } from "@preact/signals";
 import type { AnswerOf, CallAt } from "#schema/call-types.ts";
@@ -19,7 +19,7 @@ const keepFont = (font: TerminalFont): void => {
   else localStorage.setItem(FONT, font);
 };
 
-/** Other programs keep themes of more kinds, such as dark for those who see no red. */
+/** Other clients store more themes, such as ones for color blindness. */
 const toTheme = (preference: string): Theme | undefined =>
   preference === "" ? undefined : ((["light", "dark"] as const).find((one) => preference.startsWith(one)) ?? "system");
 

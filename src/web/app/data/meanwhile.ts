@@ -1,4 +1,4 @@
-// Two people, or two tabs, on one setting: what someone else has saved is told before it is replaced, and who saves again means it.
+// Detects concurrent edits of a setting: shows what someone else saved before replacing it; saving again confirms.
 import { type ReadonlySignal, useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 
@@ -24,9 +24,9 @@ type Meanwhile<T extends Plain> = {
   readonly take: () => void;
 };
 
-/** A form that nobody has touched follows what is saved elsewhere. */
+/** An unedited form follows changes made elsewhere. */
 export const useMeanwhile = <T extends Plain>({ now, typed, read, fill }: Setting<T>): Meanwhile<T> => {
-  /** What the form was filled with, or what one was told of since then. */
+  /** The value that the form was filled with, or the newer one that the user was shown. */
   const known = useRef(now);
   const other = useSignal<{ readonly value: T } | undefined>(undefined);
   const meet = (value: T, mayFill: boolean): void => {

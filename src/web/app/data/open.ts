@@ -22,7 +22,7 @@ const toAddress = ({ workspace, agent }: Place, app: string, host: string): stri
 export const portAddress = (place: Place, port: number, isSecure: boolean, host: string): string =>
   toAddress(place, `${port}${isSecure ? "s" : ""}`, host);
 
-/** How an app is opened: in this page, in a page of its own, or by a program of this machine that is told the link. */
+/** How an app is opened: in this page, in its own page, or by a local program that gets the link. */
 export type Opening =
   | { readonly way: "here" | "tab" | "window"; readonly href: string }
   | { readonly way: "program"; readonly act: () => Promise<void> };
@@ -55,7 +55,7 @@ const NAMES: Readonly<Record<Editor | "jetbrains", string>> = {
   jetbrains: "JetBrains Gateway",
 };
 
-/** Editors by what a template calls them; those that it does not name come with VS Code. */
+/** Editors by their names in templates; editors without a name of their own follow VS Code. */
 const SHOWN_BY: Readonly<Record<string, readonly Editor[]>> = {
   vscode: ["vscode", "vscodium", "cursor", "windsurf"],
   vscode_insiders: ["vscode-insiders"],
@@ -93,7 +93,7 @@ const openEditor = async (editor: Editor | "jetbrains", { workspace, agent }: Pl
   toProgram(NAMES[editor], editor === "jetbrains" ? gatewayLink(place) : editorLink(editor, place));
 };
 
-/** Hands the link to the browser, which passes it to the program or says that there is none. */
+/** Passes the link to the browser, which opens the program or reports that none is installed. */
 const toProgram = (name: string, link: string): void => {
   location.assign(link);
   say(`Opening ${name}. If nothing happens, install the editor or its extension on this computer.`);

@@ -8,7 +8,7 @@ export const subscription = async (): Promise<PushSubscription | null> => {
   return (await registration?.pushManager.getSubscription()) ?? null;
 };
 
-/** Once nobody is signed in: the server learns of it from the browser's push service. */
+/** Unsubscribes after signing out: the server learns of it from the browser's push service. */
 export const dropPushed = async (): Promise<void> => {
   if (!isKnown()) return;
   await (await subscription())?.unsubscribe();

@@ -26,7 +26,7 @@ const entry = <T>(key: string): Signal<Resource<T>> => {
   return known as Signal<Resource<T>>;
 };
 
-/** `quietly`: nobody has asked for it, so that a line which is cut changes nothing on the page; what the server refuses counts. */
+/** `quietly`: a background reload, so a network failure changes nothing on the page; errors from the server still count. */
 const load = async <T>(state: Signal<Resource<T>>, read: () => Promise<T>, quietly = false): Promise<void> => {
   if (!quietly && !state.value.loading) state.value = { ...state.value, loading: true };
   try {

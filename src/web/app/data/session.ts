@@ -10,7 +10,7 @@ import { onRefused } from "./live-socket.ts";
 import { readShown } from "./resource.ts";
 import { onAccess } from "./workspaces.ts";
 
-/** Undefined until it is known, null when nobody is. */
+/** Undefined until known, null if no user is signed in. */
 export const me = signal<User | null | undefined>(undefined);
 export const organizations = signal<readonly Organization[]>([]);
 
@@ -81,12 +81,12 @@ const roles = (): string =>
 /** Where one belongs, and what one sees of other places. */
 const places = (): string =>
   JSON.stringify([Object.keys(organizationRoles.value), organizations.value.map(({ id }) => id)]);
-/** A page may ask for much that is refused; what one may do is looked at once for all of it. */
+/** Several requests of a page can be refused; permissions are reloaded once for all of them. */
 const REST_MS = 5_000;
 
 /**
  * Roles and memberships that were given or taken while one looks at a page count immediately: the live list tells of them, and so does a
- * refusal. Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab at once, else with the first
+ * refusal. Leads to the sign-in page, and back here, when the session has ended elsewhere: in another tab immediately, otherwise with the first
  * stream that is refused.
  */
 export const watchSession = (): (() => void) => {
@@ -99,7 +99,7 @@ export const watchSession = (): (() => void) => {
     isHeard = false;
     asked = Date.now();
     const [before, at] = [roles(), places()];
-    // A call that finds that nobody is signed in leads there on its own.
+    // A call without a valid session redirects there on its own.
     void readSession()
       .then(() => {
         const areOthers = roles() !== before;
@@ -150,7 +150,7 @@ export const signOut = async (): Promise<void> => {
     if (!(error instanceof Problem && error.status === 401))
       throw new Error(`You are still signed in. ${formatError(error)}`);
   });
-  // Other tabs hear of this one: by now nobody is signed in.
+  // Notifies other tabs that the user signed out.
   forgetPerson();
   location.assign(answer?.sign_out_url ?? "/login");
 };

@@ -1,4 +1,4 @@
-// This browser pushed: what one is told shows up although no page of the app is open. The browser asks the person, once, when they press.
+// Push notifications of this browser, shown even if no page of the app is open. The browser asks for permission once.
 import { signal } from "@preact/signals";
 import { call, Problem } from "./api.ts";
 import { dropPushed, isKnown, subscription } from "./push-here.ts";
@@ -15,7 +15,7 @@ const decodeBase64Url = (text: string): Uint8Array<ArrayBuffer> =>
 const tell = (one: PushSubscription): Promise<void> =>
   call("POST /users/me/webpush/subscription", { body: subscriptionBody(one) });
 
-/** How this browser stands; what it subscribed to is told to the server again, which may have forgotten it. */
+/** The state of this browser. Sends an existing subscription to the server again, which may have lost it. */
 export const readPushed = async (): Promise<void> => {
   if (!isKnown()) {
     pushed.value = "asleep";

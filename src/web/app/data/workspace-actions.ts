@@ -50,7 +50,7 @@ export const update = async (target: WorkspaceSummary, values?: Values): Promise
   });
 };
 
-/** The server stops and starts it; nobody need stay for it. */
+/** The server stops and starts it, even if the page is closed. */
 export const restart = async (target: Target): Promise<void> => {
   await call("POST /workspaces/:workspace/restart", { ...named(target), body: { reason: "dashboard" } });
 };
@@ -87,12 +87,12 @@ export const cancel = async (target: Pick<WorkspaceSummary, "build_id">): Promis
   await call("PATCH /workspacebuilds/:workspacebuild/cancel", { path: { workspacebuild: target.build_id } });
 };
 
-/** Asks, with the name to be typed for one, and deletes. `deleted` is told when the builds have been made. */
+/** Asks for confirmation (for one workspace by typing its name) and deletes. Calls `deleted` when the builds are created. */
 export const remove = (targets: readonly Target[], deleted?: () => void): void => {
   const [first] = targets;
   if (!first) return;
   const isOne = targets.length === 1;
-  /** Those that nobody else has begun to delete. */
+  /** Workspaces that are not being deleted yet. */
   const left = (): readonly Target[] =>
     targets.filter(({ id }) => !["deleting", "deleted", undefined].includes(workspaces.value.get(id)?.status));
   const wereKnown = left().length === targets.length;

@@ -11,7 +11,7 @@ export const workspaces = signal<ReadonlyMap<string, WorkspaceSummary>>(new Map(
 export const workspacesLoaded = signal(false);
 
 let tellFirst = (): void => {};
-/** Resolves when some of them are here, or it is known that there are none. */
+/** Resolves when the first workspaces are loaded, or the list is known to be empty. */
 export const firstWorkspaces = new Promise<void>((resolve) => {
   tellFirst = resolve;
 });
@@ -90,7 +90,7 @@ export const followWorkspaces = (): void => {
     message: take,
     opened: () => {
       if (wasOpen) tellTemplates([undefined]);
-      // Who continues from a place is told by the server.
+      // The server sends the changes since that event.
       if (wasOpen && lastId === "") tellAccess();
       wasOpen = true;
     },

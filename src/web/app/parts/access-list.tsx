@@ -61,21 +61,21 @@ export const unlessChanged = async ({ subject, role, roles, shown, read, again }
 
 type ListProps = {
   readonly heading: string;
-  /** Said where nobody is on the list. */
-  readonly nobody: string;
+  /** Shown if the list is empty. */
+  readonly empty: string;
   readonly subjects: readonly Subject[];
   readonly roles: readonly Role[];
   /** An empty role takes it away. */
   readonly set: (subject: Pick<Subject, "id" | "kind" | "name">, role: string) => Promise<void>;
 };
 
-export const AccessList = ({ heading, nobody, subjects, roles, set }: ListProps) => (
+export const AccessList = ({ heading, empty, subjects, roles, set }: ListProps) => (
   <section class="stack" aria-labelledby="access">
     <div class="head">
       <h2 id="access">{heading}</h2>
     </div>
     {subjects.length === 0 ? (
-      <p class="mut">{nobody}</p>
+      <p class="mut">{empty}</p>
     ) : (
       <ul class="panel list">
         {subjects.map((one) => (

@@ -1,4 +1,4 @@
-// Buttons: a verb, and what it does. While its work goes on it cannot be pressed again; what goes wrong is said in a toast.
+// Buttons: a label and an action. Disabled while the action runs; errors are shown in a toast.
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useRef } from "preact/hooks";
@@ -13,7 +13,7 @@ type Look = {
   readonly small?: boolean;
   /** Alongside `btn`, such as `desk`. */
   readonly class?: string;
-  /** Shown while Alt is held, and told to readers of the screen. */
+  /** Shown while Alt is held, and announced by screen readers. */
   readonly keys?: string;
 };
 

@@ -11,7 +11,7 @@ import { LogView } from "./log-view.tsx";
 type DryRunProps = {
   readonly version_id: string;
   readonly body: CreateDryRun;
-  /** Told when it succeeded. */
+  /** Called when it succeeds. */
   readonly worked?: () => void;
 };
 
@@ -28,7 +28,10 @@ export const DryRun = ({ version_id, body, worked }: DryRunProps) => {
     const finish = async (job: string): Promise<void> => {
       const path = { templateversion: version_id, job };
       const ended = await call("GET /templateversions/:templateversion/dry-run/:job", { path });
-      if (ended.status !== "succeeded") throw new Error(ended.error || `The dry run has ${ended.status}.`);
+      if (ended.status !== "succeeded")
+        throw new Error(
+          ended.error || ended.status === "canceled" ? "The dry run was canceled." : "The dry run failed.",
+        );
       const planned = await call("GET /templateversions/:templateversion/dry-run/:job/resources", { path });
       if (isOver) return;
       resources.value = planned.filter(({ workspace_transition }) => workspace_transition === "start");

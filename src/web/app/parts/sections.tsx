@@ -15,7 +15,7 @@ const useInSight = <E extends HTMLElement>(open: string | undefined): RefObject<
 
 type Name = { readonly name: string; readonly label: string; readonly href: string };
 
-/** Each as a link; the one that is open is told as the current one. */
+/** Links to the sections; the open one is marked as current. */
 const Names = ({ names, open }: { readonly names: readonly Name[]; readonly open: string | undefined }) =>
   names.map(({ name, label, href }) => (
     <a key={name} href={href} aria-current={name === open ? "page" : undefined}>

@@ -56,7 +56,7 @@ const onPress = (event: MouseEvent): void => {
 
 type Line = { readonly saveData?: boolean; readonly effectiveType?: string };
 
-/** Nobody waits for it: not on a line that is slow or dear, and one after the other. */
+/** Low priority: not on slow or metered connections, and one after the other. */
 const fetchLikely = ([path, ...rest]: readonly (keyof typeof routes)[]): void => {
   const { saveData, effectiveType = "4g" } = (navigator as { connection?: Line }).connection ?? {};
   if (path === undefined || saveData || effectiveType !== "4g") return;

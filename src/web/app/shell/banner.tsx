@@ -5,7 +5,7 @@ import { line, tryNow } from "../data/live-socket.ts";
 import { Button } from "../parts/button.tsx";
 import { Icon } from "../parts/icon.tsx";
 
-/** A cut that repairs itself at once is not worth a word. */
+/** Short interruptions are not shown. */
 const AFTER_MS = 1_500;
 
 const clock = (at: number): string => new Date(at).toTimeString().slice(0, 8);

@@ -9,13 +9,13 @@ type FrameProps = {
   /** Links that lead here, before the title. */
   readonly crumbs?: readonly { readonly label: string; readonly href?: string }[];
   /** Alongside the title: a count, a mark. */
-  readonly beside?: ComponentChildren;
+  readonly note?: ComponentChildren;
   readonly actions?: ComponentChildren;
   /** Below the bar; wrap what reads like a page in `<div class="page">`. */
   readonly children: ComponentChildren;
 };
 
-export const Frame = ({ title, crumbs = [], beside, actions, children }: FrameProps) => {
+export const Frame = ({ title, crumbs = [], note, actions, children }: FrameProps) => {
   useTitle(title);
   return (
     <>
@@ -30,7 +30,7 @@ export const Frame = ({ title, crumbs = [], beside, actions, children }: FramePr
           </p>
         )}
         <h1>{title}</h1>
-        {beside}
+        {note}
         <span class="push line">
           <CommandButton />
           {actions}

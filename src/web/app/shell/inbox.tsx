@@ -1,4 +1,4 @@
-// The inbox: a bell with what is unread, and a panel over the page with what one was told.
+// The inbox: a bell with the unread count, and a panel with notifications.
 import { signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { useLocation } from "preact-iso/router";

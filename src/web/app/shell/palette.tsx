@@ -79,7 +79,7 @@ export const Palette = () => (open.value ? <OpenPalette /> : null);
 const OpenPalette = () => {
   const dialog = useRef<HTMLDialogElement>(null);
   const { route } = useLocation();
-  // Before the next key: what is typed at once after Ctrl-K is for it.
+  // Before the next key: text typed right after Ctrl-K belongs to the palette.
   useLayoutEffect(() => {
     const [before, box] = [document.activeElement, dialog.current];
     box?.showModal();

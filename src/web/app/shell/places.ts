@@ -43,7 +43,7 @@ export type Place = {
   readonly icon: IconName;
   /** Two keys, shown while Alt is held. */
   readonly keys: string;
-  /** Only for those who have some role of the site, or who look after something. */
+  /** Only for users with a site role or with something to administer. */
   readonly for?: "roles" | "administrators";
 };
 

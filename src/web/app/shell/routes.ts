@@ -40,7 +40,7 @@ export const routes: Record<(typeof PATHS)[number], Later> = {
   "/chats/:chat": later(() => import("../pages/chat/chat.tsx")),
 };
 
-/** Without the frame: nobody is signed in yet. */
+/** Without the frame: the user is not signed in yet. */
 export const doors: Record<string, Later> = {
   "/login": later(() => import("../pages/door/login.tsx")),
   "/setup": later(() => import("../pages/door/setup.tsx")),

@@ -92,7 +92,7 @@ const DeployKeys = ({ keys, again }: { keys: readonly DeployKey[]; again: () => 
   const revoke = ({ id, url }: DeployKey): void =>
     ask({
       title: "Revoke deploy key",
-      text: `Your workspaces can no longer reach ${url} with it. Remove the public key at the host, too.`,
+      text: `Your workspaces can no longer use it to reach ${url}. Also remove the public key from the repository's settings.`,
       yes: "Revoke key",
       no: "Keep it",
       isDanger: true,
@@ -107,7 +107,7 @@ const DeployKeys = ({ keys, again }: { keys: readonly DeployKey[]; again: () => 
       <div class="head">
         <h2 id="deploy-keys">Deploy keys</h2>
       </div>
-      <p class="mut">Each lets your workspaces reach one private repository.</p>
+      <p class="mut">A deploy key gives your workspaces access to one private repository.</p>
       <ul class="panel list">
         {keys.map((key) => (
           <li key={key.id} class="item">
@@ -115,7 +115,7 @@ const DeployKeys = ({ keys, again }: { keys: readonly DeployKey[]; again: () => 
             <span class="line">
               {key.settings_url && (
                 <a class="btn sm ghost" href={key.settings_url} target="_blank" rel="noreferrer">
-                  Settings at host
+                  Repository settings
                 </a>
               )}
               <Button small label={`Revoke the deploy key for ${key.url}`} onPress={() => revoke(key)}>
@@ -150,7 +150,7 @@ const Account = ({ provider: { id, display_name }, link, again }: AccountProps) 
         const { token_revoked } = await call("DELETE /external-auth/:provider", { path: { provider: id } });
         await again();
         const there = token_revoked ? "" : ". The token is still valid there: revoke it in the service's settings";
-        say(`${display_name} is unlinked${there}`);
+        say(`${display_name} unlinked${there}`);
       },
     });
   return (

@@ -49,8 +49,8 @@ export const Applications = () => {
                 Revoke
               </Button>
               <span class="small mut">
-                {grant.app.self_registered ? "Registered itself, " : ""}
-                {grant.scopes.includes("all") ? "everything you may do" : grant.scopes.join(", ")}; allowed{" "}
+                {grant.app.self_registered ? "Self-registered. " : ""}
+                Access: {grant.scopes.includes("all") ? "full" : grant.scopes.join(", ")}; authorized{" "}
                 <Time at={grant.created_at} />, used <Time at={grant.last_used} />
               </span>
             </li>

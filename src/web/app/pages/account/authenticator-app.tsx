@@ -38,7 +38,7 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
         {totp ? (
           <div>
             <Button look="danger" onPress={disable}>
-              Disable the app
+              Remove app
             </Button>
           </div>
         ) : begun.value ? (
@@ -52,7 +52,7 @@ export const AuthenticatorApp = ({ state, proofs, changed }: FactorProps) => {
           />
         ) : (
           <div>
-            <Button onPress={begin}>Set up an app</Button>
+            <Button onPress={begin}>Set up app</Button>
           </div>
         )}
       </div>

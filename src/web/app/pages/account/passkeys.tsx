@@ -17,7 +17,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
       const { recovery_codes } = await call("POST /users/me/passkeys", { body: { ...given, name } });
       form.reset();
       await changed(recovery_codes);
-      say(`${name} is added`);
+      say(`${name} added`);
     });
   };
   const remove = (id: string, name: string): void =>
@@ -33,7 +33,7 @@ export const Passkeys = ({ state: { passkeys, takesPasskeys }, proofs, changed }
           confirmed(proofs, async () => {
             await call("DELETE /users/me/passkeys/:passkey", { path: { passkey: id } });
             await changed();
-            say(`${name} is deleted`);
+            say(`${name} deleted`);
           }).catch(failed);
         });
       },

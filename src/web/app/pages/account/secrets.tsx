@@ -30,7 +30,7 @@ export const Secrets = () => {
       act: async () => {
         await call("DELETE /users/:user/secrets/:secret", { path: { user: "me", secret: name } });
         await again();
-        say(`${name} is deleted`);
+        say(`${name} deleted`);
       },
     });
   const add = (
@@ -87,7 +87,7 @@ export const Secrets = () => {
 
 const formatPlaces = ({ env_name, file_path }: UserSecret): string => {
   const places = [env_name && `$${env_name}`, file_path].filter(Boolean);
-  return places.length === 0 ? "Not used in workspaces." : `In ${places.join(" and ")}.`;
+  return places.length === 0 ? "Not available in workspaces." : `Available as ${places.join(" and ")}.`;
 };
 
 const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClose: () => void }) => (
@@ -151,7 +151,7 @@ const SecretForm = ({ secret, onClose }: { secret: UserSecret | undefined; onClo
           autocapitalize="none"
           placeholder="~/.config/registry/token"
           defaultValue={secret?.file_path}
-          hint="Absolute, or below ~/."
+          hint="An absolute path, or one that starts with ~/."
           error={problems.file_path}
         />
         <Field

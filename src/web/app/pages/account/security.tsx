@@ -25,7 +25,7 @@ export const Security = () => {
   if (!data || !me.value) return <Skeleton lines={6} />;
   const { factors, passkeys } = data;
   const hasAny = factors.totp !== null || passkeys.length > 0;
-  /** Shows what has changed; codes are those that were made with it. */
+  /** Reloads after a change and shows the recovery codes that it created. */
   const changed = async (made: readonly string[] = []): Promise<void> => {
     codes.value = made;
     await again();

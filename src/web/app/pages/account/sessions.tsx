@@ -54,7 +54,7 @@ const Row = ({ session, again }: { session: Session; again: () => Promise<void> 
   const end = async (): Promise<void> => {
     await call("DELETE /users/me/sessions/:session", { path: { session: session.id } });
     await again();
-    say(`${name} is signed out`);
+    say(`${name} signed out`);
   };
   return (
     <li class="item">

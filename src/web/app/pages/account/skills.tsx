@@ -33,7 +33,7 @@ export const Skills = () => {
       act: async () => {
         await call("DELETE /users/me/skills/:skill", { path: { skill: id } });
         await again();
-        say(`${name} is deleted`);
+        say(`${name} deleted`);
       },
     });
   const write = (
@@ -69,7 +69,7 @@ export const Skills = () => {
                 ]}
               />
               <span class="small mut">
-                {skill.description} Written <Time at={skill.updated_at} />.
+                {skill.description} Changed <Time at={skill.updated_at} />.
               </span>
             </li>
           ))}
@@ -98,7 +98,7 @@ const SkillForm = ({ skill, onClose }: { skill: UserSkill | undefined; onClose: 
       const body = { name, description, content };
       if (skill) await call("PATCH /users/me/skills/:skill", { path: { skill: skill.id }, body });
       else await call("POST /users/me/skills", { body });
-      say(`${name} is saved`);
+      say(`${name} saved`);
     }}
   >
     {(problems) => (

@@ -104,7 +104,7 @@ const Row = ({ token, deleted }: { token: ApiKey; deleted: () => Promise<void> }
       act: async () => {
         await call("DELETE /users/me/keys/:key", { path: { key: token.id } });
         await deleted();
-        say(`${token.token_name} is deleted`);
+        say(`${token.token_name} deleted`);
       },
     });
   const isEverything = token.scopes.includes("all");

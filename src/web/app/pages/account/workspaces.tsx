@@ -42,7 +42,7 @@ export const WorkspacePreferences = () => {
           <span>Start a stopped workspace when I connect to it</span>
         </label>
         <p class="small mut">
-          By SSH, an app, a port, a terminal or a chat. A template can turn this off for its workspaces.
+          Over SSH, or through an app, port, terminal or chat. A template can turn this off for its workspaces.
         </p>
       </div>
     </section>

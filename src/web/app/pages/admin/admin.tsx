@@ -47,7 +47,7 @@ const SECTIONS: readonly Section[] = [
 const OF_PEOPLE = new Set(["people", "organizations"]);
 const OF_ORGANIZATIONS = new Set(["organizations", "mcp-servers", "workers"]);
 
-/** Of those who do not own the server. */
+/** True if a user who is not an owner can open the section. */
 const isTheirs = (name: string): boolean =>
   (isUserAdministrator.value && OF_PEOPLE.has(name)) ||
   (ownOrganizations.value.length > 0 && OF_ORGANIZATIONS.has(name));

@@ -1,4 +1,4 @@
-// The model gateway: whether it answers, which names lead where, and what was used through it and by chats.
+// The AI gateway: whether it answers, which names lead where, and what was used through it and by chats.
 import { useSignal } from "@preact/signals";
 import type { GatewayName, GatewaySettings } from "#schema/ai/gateway.ts";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
@@ -25,7 +25,7 @@ const read = async () => {
 export const AiGatewayPage = () => {
   const { state, again } = useResource("ai gateway", read);
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the model gateway" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the AI gateway" error={error} again={again} />;
   if (!data) return <Skeleton lines={8} />;
   const { settings, providers, models } = data;
   if (providers.length === 0 && !settings.enabled) {
@@ -33,7 +33,7 @@ export const AiGatewayPage = () => {
       <Empty
         icon="spark"
         title="No model provider yet"
-        text="The model gateway gives coding agents and SDKs your models without handing out keys. Add a provider first."
+        text="The AI gateway lets coding agents and SDKs use your models without the providers' keys. Add a provider first."
       >
         <a class="btn primary" href="/admin/models">
           Add provider
@@ -53,7 +53,7 @@ export const AiGatewayPage = () => {
       <Names settings={settings} providers={providers} save={save} />
       <Recording settings={settings} save={save} />
       <p class="small mut">
-        <a href="/insights/ai-usage">AI usage</a> shows what calls have cost, by person, group, template, model and day.
+        <a href="/insights/ai-usage">AI usage</a> shows what calls cost, by person, group, template, model and day.
       </p>
     </>
   );
@@ -70,20 +70,20 @@ const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) =
       </header>
       <div class="body stack">
         <Switch
-          label="Enable the model gateway"
+          label="Enable the AI gateway"
           note="Coding agents and SDKs call your models with a Slipway token. The providers' keys stay on the server."
           checked={settings.enabled}
           onSwitch={(enabled) =>
-            void save({ enabled }, enabled ? "Model gateway enabled" : "Model gateway disabled").catch(failed)
+            void save({ enabled }, enabled ? "AI gateway enabled" : "AI gateway disabled").catch(failed)
           }
         />
         <Switch
           label="Set up workspaces"
-          note="Programs in a workspace find the gateway in their environment. Takes effect when a workspace starts."
+          note="Sets environment variables that point programs to the gateway. Applies when a workspace starts."
           checked={settings.in_workspaces}
           disabled={!settings.enabled}
           onSwitch={(in_workspaces) =>
-            void save({ in_workspaces }, in_workspaces ? "Workspaces are set up" : "Workspaces are not set up").catch(
+            void save({ in_workspaces }, in_workspaces ? "Workspace setup enabled" : "Workspace setup disabled").catch(
               failed,
             )
           }
@@ -97,8 +97,8 @@ const Access = ({ settings, save }: { settings: GatewaySettings; save: Save }) =
           <dd class="mono">{base}/google</dd>
         </dl>
         <p class="small mut">
-          Elsewhere, create a token with the scope <code>ai:use</code> on your <a href="/account/tokens">tokens page</a>{" "}
-          and use it as the API key. <a href="/admin/budgets">Budgets</a> apply to the gateway, too.
+          Outside of workspaces, use a token with the scope <code>ai:use</code> as the API key. Create one under{" "}
+          <a href="/account/tokens">API tokens</a>. <a href="/admin/budgets">Budgets</a> apply to the gateway, too.
         </p>
       </div>
     </section>
@@ -113,7 +113,7 @@ const DIALECTS = [
 
 type DefaultsProps = { settings: GatewaySettings; models: readonly ModelConfig[]; save: Save };
 
-/** Coding agents ask for models by names of their own choice. */
+/** Coding agents request models by names that the deployment may not offer. */
 const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
   const { default_names, names } = settings;
   const plain = names.filter(({ name }) => !name.includes("*")).map(({ name }) => name);
@@ -124,8 +124,7 @@ const DefaultModels = ({ settings, models, save }: DefaultsProps) => {
       </header>
       <div class="body stack">
         <p class="mut small">
-          Coding agents ask for model names of their own choice. The default model answers every name that you don't
-          offer.
+          Coding agents may request models that you don't offer. The default model answers those requests.
         </p>
         {DIALECTS.map(({ dialect, label, kinds }) => {
           const now = default_names[dialect] ?? "";
@@ -169,7 +168,7 @@ const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }
           label="Record prompts and answers"
           note="Stored encrypted. Only owners of the deployment can read them, and the audit log names each reader. People see in their AI usage which of their calls are recorded."
           checked={enabled}
-          onSwitch={(next) => keep({ enabled: next }, next ? "Calls are recorded" : "Calls are not recorded")}
+          onSwitch={(next) => keep({ enabled: next }, next ? "Recording enabled" : "Recording disabled")}
         />
         <Select
           label="Delete recordings after"
@@ -181,7 +180,7 @@ const Recording = ({ settings, save }: { settings: GatewaySettings; save: Save }
           onPick={(value) => keep({ days: Number(value) }, "Saved")}
         />
         <Select
-          label="Delete the oldest above"
+          label="Maximum size of all recordings"
           value={String(max_mib)}
           choices={ascending([...SIZES, max_mib]).map((one) => ({ value: String(one), label: sizeIn(one) }))}
           onPick={(value) => keep({ max_mib: Number(value) }, "Saved")}
@@ -208,7 +207,7 @@ const Names = ({ settings, providers, save }: NamesProps) => {
         </span>
       </div>
       <p class="mut small">
-        You can use enabled models by their own names. Add a name to redirect others or to add fallbacks.
+        Programs can call enabled models by their own names. Add a name to map it to another model or to add a fallback.
       </p>
       {names.length > 0 && (
         <ul class="panel list">
@@ -296,7 +295,7 @@ const AddName = ({ providers, onClose, add }: AddNameProps) => {
             label="Fallback"
             value={fallback.value}
             choices={[{ value: NO_FALLBACK, label: "None" }, ...choices]}
-            hint="Used when the provider is overloaded, limits its rate or can't be reached."
+            hint="Used when the provider is overloaded, rate-limits requests or can't be reached."
             onPick={into(fallback)}
           />
           {fallback.value !== NO_FALLBACK && (

@@ -1,4 +1,4 @@
-// How the deployment presents itself: its name, its picture, and what everyone is told above each page.
+// The deployment's appearance: its name, logo and announcements.
 import { useSignal } from "@preact/signals";
 import type { Banner, UpdateAppearance } from "#schema/deployment/appearance.ts";
 import { call } from "../../data/api.ts";
@@ -59,7 +59,7 @@ export const Appearance = () => {
           <dl class="kv">
             <dt>Name</dt>
             <dd class="clip">{application_name}</dd>
-            <dt>Picture</dt>
+            <dt>Logo</dt>
             <dd class="clip">{logo_url === "" ? "Default" : <img class="i" src={logo_url} alt={logo_url} />}</dd>
           </dl>
         </div>

@@ -45,7 +45,7 @@ export const Backups = () => {
       <p class="small mut">
         {data.interval_ms === null ? (
           <>
-            Automatic backups are off: the setting <code>backup_interval</code> sets how often they run.
+            Automatic backups are off. To turn them on, set <code>backup_interval</code>.
           </>
         ) : (
           `A backup runs every ${formatDuration(data.interval_ms)}; the newest ${data.keep} are kept.`
@@ -103,11 +103,11 @@ const Row = ({ backup, isBusy }: { backup: Backup; isBusy: boolean }) => {
         <span class="num small mut">{formatSize(bytes)}</span>
         <Button
           small
-          label={`Check ${name}`}
+          label={`Verify ${name}`}
           disabled={isBusy}
           onPress={() => call("POST /deployment/backups/:backup/check", { path: { backup: name } })}
         >
-          Check
+          Verify
         </Button>
       </span>
       <span class={problem ? "sub t-bad" : "sub"}>

@@ -1,4 +1,4 @@
-// What holds for all chats: what they may do without asking, what they are told, and how long they are kept.
+// Settings of all chats: default permissions, system prompts and retention.
 import { useSignal } from "@preact/signals";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
@@ -125,7 +125,7 @@ const Keeping = ({ rules, again }: PartProps) => {
           onInput={textInto(keep)}
         />
         <Switch
-          label="Users can choose their own models for parts of their chats"
+          label="Users can choose the default models of their chats and sub-agents"
           checked={rules.allow_users}
           onSwitch={async (on) => {
             await call("PUT /chats/config/personal-model-overrides", { body: { allow_users: on } });

@@ -59,8 +59,8 @@ export const CodingAgentsPage = () => {
         </span>
       </div>
       <p class="mut small">
-        Enabled agents are offered next to the models when a chat starts. It runs in the chat's workspace and calls
-        models through the <a href="/admin/ai-gateway">AI gateway</a>.
+        People can choose enabled agents instead of a model when they start a chat. Agents run in the chat's workspace
+        and call models through the <a href="/admin/ai-gateway">AI gateway</a>.
       </p>
       <ul class="panel list">
         {data.agents.map((agent) => (
@@ -181,26 +181,26 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
             label="Instructions file"
             name="instructions_file"
             value={now.instructions_file ?? ""}
-            hint="In the agent's home, such as .codex/AGENTS.md. Empty: instructions are in the first prompt."
+            hint="A path in the home directory, such as .codex/AGENTS.md. Leave empty to put the instructions into the first prompt."
             {...(problems.instructions_file ? { error: problems.instructions_file } : {})}
           />
           <Field
             label="Skills folder"
             name="skills_folder"
             value={now.skills_folder ?? ""}
-            hint="In the agent's home, such as .claude/skills. Empty: skills are listed in the instructions."
+            hint="A path in the home directory, such as .claude/skills. Leave empty to list skills in the instructions."
             {...(problems.skills_folder ? { error: problems.skills_folder } : {})}
           />
           <Area
-            label="Instruction files that it reads itself"
+            label="Instruction files that the agent reads itself"
             name="own_instructions"
             value={(now.own_instructions ?? []).join("\n")}
             rows={2}
-            hint="Names in the workspace's folder, one per line, such as AGENTS.md"
+            hint="File names in the workspace folder, one per line, such as AGENTS.md. Slipway doesn't send them again."
           />
           <Switch
             label="Start stopped workspaces"
-            note="A message to a chat starts its workspace."
+            note="A message to a chat starts the chat's workspace."
             checked={startsWorkspace.value}
             onSwitch={into(startsWorkspace)}
           />

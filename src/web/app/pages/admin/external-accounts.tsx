@@ -41,13 +41,13 @@ export const ExternalAccounts = () => {
                 <span class="clip">
                   {one.type}
                   {one.host && `, ${one.host}`}
-                  {one.device ? ", by code" : `, redirects to ${one.callback_url}`}
+                  {one.device ? ", device code" : `, redirects to ${one.callback_url}`}
                 </span>
                 {!one.device && (
                   <IconButton
                     icon="copy"
                     small
-                    label={`Copy the address for ${one.id}`}
+                    label={`Copy the callback URL of ${one.id}`}
                     onPress={() => copy(one.callback_url)}
                   />
                 )}
@@ -59,7 +59,7 @@ export const ExternalAccounts = () => {
       <section class="stack" aria-labelledby="links">
         <h2 id="links">Linked accounts</h2>
         {data.links.length === 0 ? (
-          <p class="mut">No linked accounts yet. Users link them in Account, Linked accounts.</p>
+          <p class="mut">No linked accounts yet. Users link them in Account, Git and linked accounts.</p>
         ) : (
           <ul class="panel list">
             {data.links.map((one) => (
@@ -69,7 +69,7 @@ export const ExternalAccounts = () => {
                 </State>
                 <span class="small mut">{nameOf(one.provider_id)}</span>
                 <span class="sub clip">
-                  {one.validate_error ? `${one.validate_error} ` : "works, "}linked <Time at={one.created_at} />
+                  {one.validate_error ? `${one.validate_error} ` : "Valid, "}linked <Time at={one.created_at} />
                 </span>
               </li>
             ))}

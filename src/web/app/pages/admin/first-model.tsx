@@ -1,4 +1,4 @@
-// Where chats begin, until there is a model: those that were found on this machine are offered in place, others are a press away.
+// Shown where chats start until there is a model: offers models found on this machine, and a link to add others.
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
 import { isSiteOwner } from "../../data/session.ts";
@@ -33,7 +33,7 @@ const Demonstration = () => (
       <Icon name="spark" />
     </span>
     <span>
-      The built-in demo answers chats until you add a model{isSiteOwner.value ? "." : ". An administrator does that."}
+      The built-in demo answers chats until {isSiteOwner.value ? "you add" : "an administrator adds"} a model.
     </span>
     {isSiteOwner.value && (
       <span class="push">

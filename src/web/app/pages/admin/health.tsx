@@ -56,12 +56,12 @@ export const Health = () => {
           </span>
         </div>
         <p class="small mut">
-          Slipway {data.coder_version}, looked at <Time at={data.time} />. The same as <code>slipway doctor</code> says.
-          To get help, attach a{" "}
+          Slipway {data.coder_version}, checked <Time at={data.time} />. <code>slipway doctor</code> runs the same
+          checks. To get help, attach a{" "}
           <a href="/api/v2/deployment/support-bundle" download>
-            a support bundle
-          </a>{" "}
-          without secrets.
+            support bundle
+          </a>
+          , which contains no secrets.
         </p>
         <ul class="panel list">
           {toChecks(data).map((check) => (
@@ -83,15 +83,15 @@ const Row = ({ check, setAside }: { check: Check; setAside: (name: string, on: b
         <span class="med">{title}</span>
       </State>
       <span class="line">
-        {docs && hasPage("/docs/:page") && <a href={`/docs/${docs}`}>More</a>}
+        {docs && hasPage("/docs/:page") && <a href={`/docs/${docs}`}>Documentation</a>}
         {(severity !== "ok" || dismissed) && (
           <Button
             small
             look="ghost"
-            label={dismissed ? `Resume notifications: ${title}` : `Mute notifications: ${title}`}
+            label={dismissed ? `Unmute notifications: ${title}` : `Mute notifications: ${title}`}
             onPress={() => setAside(name, !dismissed)}
           >
-            {dismissed ? "Resume notifications" : "Mute notifications"}
+            {dismissed ? "Unmute notifications" : "Mute notifications"}
           </Button>
         )}
       </span>

@@ -39,7 +39,7 @@ export const HomeBackups = () => {
                 {one.backups} {one.backups === 1 ? "backup" : "backups"}
                 {one.last_at && (
                   <>
-                    , the newest <Time at={one.last_at} />
+                    , newest <Time at={one.last_at} />
                   </>
                 )}
               </span>
@@ -55,8 +55,8 @@ const describe = (report: HomeBackupReport): string => {
   const { location, interval_ms, engine, keep_daily, keep_weekly, backups, bytes } = report;
   if (location === "") return report.problem;
   const when = interval_ms === undefined ? "only on request" : `every ${formatDuration(interval_ms)}`;
-  const how = engine === "restic" ? " by restic" : "";
+  const how = engine === "restic" ? " with restic" : "";
   const total =
-    backups === 0 ? "" : ` ${backups} ${backups === 1 ? "backup takes" : "backups take"} ${formatSize(bytes)}.`;
-  return `The files of workspaces are backed up ${when}${how} to ${location}. Kept: the newest of each of ${keep_daily} days and ${keep_weekly} weeks.${total}`;
+    backups === 0 ? "" : ` Stored: ${backups} ${backups === 1 ? "backup" : "backups"}, ${formatSize(bytes)}.`;
+  return `The files of workspaces are backed up ${when}${how} to ${location}. One backup a day is kept for ${keep_daily} days, and one a week for ${keep_weekly} weeks.${total}`;
 };

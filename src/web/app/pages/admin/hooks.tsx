@@ -49,7 +49,7 @@ export const Hooks = () => {
               <dt>State</dt>
               <dd>
                 <State kind={data.enabled ? "running" : "stopped"}>
-                  {data.enabled ? (data.mode === "enforce" ? "Decides" : "Observe only") : "Off"}
+                  {data.enabled ? (data.mode === "enforce" ? "Enforcing" : "Observing") : "Off"}
                 </State>
               </dd>
               <dt>Address</dt>
@@ -58,7 +58,7 @@ export const Hooks = () => {
               <dd>{formatDuration(data.timeout_ms)}</dd>
               <dt>Ledger</dt>
               <dd>
-                {data.ledger_days} days{data.keeps_contents ? ", with contents" : ", without contents"}
+                {data.ledger_days} days{data.keeps_contents ? ", including contents" : ", without contents"}
               </dd>
               {data.has_previous_secret && (
                 <>
@@ -70,8 +70,7 @@ export const Hooks = () => {
           ) : (
             <p class="mut">
               No consumer is configured. A consumer is a program of yours that receives the prompts, tool calls and
-              turns of chats and can block them. The settings <code>hook_url</code> and <code>hook_secret</code> name
-              it.
+              turns of chats and can block them. Set <code>hook_url</code> and <code>hook_secret</code> to connect one.
             </p>
           )}
         </div>

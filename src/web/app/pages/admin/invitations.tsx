@@ -62,7 +62,7 @@ const Item = ({ invitation, byEmail, again, onInvited }: ItemProps) => {
       isDanger: true,
       act: async () => {
         await call("DELETE /invitations/:invitation", { path: { invitation: id } });
-        say(`The invitation for ${email} is revoked`);
+        say(`Invitation for ${email} revoked`);
         await again();
       },
     });

@@ -46,11 +46,11 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
       act={async ({ people: text = "" }) => {
         const { people, unreadable } = readPeople(text);
         const [wrong] = unreadable;
-        if (wrong !== undefined) throw new Error(`There is no email address in "${wrong}".`);
+        if (wrong !== undefined) throw new Error(`"${wrong}" doesn't contain an email address.`);
         if (people.length === 0) throw new Error("Enter at least one email address.");
         if (people.length > MAX_INVITED_AT_ONCE) {
           throw new Error(
-            `Invite at most ${MAX_INVITED_AT_ONCE} people at once. There are ${people.length} addresses.`,
+            `You can invite up to ${MAX_INVITED_AT_ONCE} people at a time. The list has ${people.length} addresses.`,
           );
         }
         const body = {
@@ -72,7 +72,7 @@ export const Invite = ({ organization, onClose, onInvited }: InviteProps) => {
             spellcheck={false}
             autocapitalize="none"
             placeholder={"ada@example.com\nGrace Hopper <grace@example.com>"}
-            hint="One or many: separated by commas or lines, or pasted from a spreadsheet with names."
+            hint="Separate addresses with commas or new lines, or paste names and addresses from a spreadsheet."
             error={problems.people}
           />
           <FileInto label="Upload a CSV file" name="people" />

@@ -59,12 +59,12 @@ export const LocalModels = ({ server, again }: LocalModelsProps) => {
           </li>
           <li>
             <span class="count">3</span>
-            Try it
+            Test
           </li>
         </ol>
         <p>
           {server.name}
-          {version} answers at <span class="mono">{server.base_url}</span>,{" "}
+          {version} runs at <span class="mono">{server.base_url}</span>,{" "}
           {server.models.length === 1 ? "with 1 model" : `with ${server.models.length} models`}. No data leaves this
           machine.
         </p>

@@ -1,4 +1,4 @@
-// The server's own log: its last lines by level, and those that come.
+// The server log: its last lines by level, and new ones as they arrive.
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { useLocation } from "preact-iso/router";

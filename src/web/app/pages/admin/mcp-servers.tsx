@@ -117,7 +117,7 @@ const Server = ({ server, organization, again, tryOne, edit }: ServerProps) => {
       isDanger: true,
       act: async () => {
         await call("DELETE /organizations/:organization/mcp-servers/:mcp_server", { path });
-        say(`${server.display_name} is removed`);
+        say(`${server.display_name} removed`);
         await again();
       },
     });

@@ -123,7 +123,7 @@ export const EditProvider = ({
         await mustWork({ provider_id: provider.id, ...place, ...(tested === undefined ? {} : { model: tested }) });
         const path = { provider: provider.id };
         await call("PATCH /chats/providers/:provider", { path, body: { display_name, ...place } });
-        say(`${display_name} is saved`);
+        say(`${display_name} saved`);
       }}
     >
       {(problems) => (
@@ -195,7 +195,7 @@ export const AddModel = ({ provider, onClose }: { provider: ModelProvider; onClo
             list="models-of-provider"
             hint={
               offered.length > 0
-                ? `The provider's name for the model. It offers ${offered.length}.`
+                ? `The provider's name for the model. ${offered.length} are available.`
                 : "The provider's name for the model."
             }
             error={problems.model}

@@ -1,4 +1,4 @@
-// Providers of language models and their models: added in two steps, tried at once.
+// Model providers and their models: added in two steps and tested immediately.
 import { useSignal } from "@preact/signals";
 import type { ModelConfig } from "#schema/chats/model-config.ts";
 import type { ModelProvider } from "#schema/chats/model-provider.ts";
@@ -137,7 +137,7 @@ const Provider = ({ provider, count, again, edit }: ProviderProps) => {
       isDanger: true,
       act: async () => {
         await call("DELETE /chats/providers/:provider", { path });
-        say(`${provider.display_name} is removed`);
+        say(`${provider.display_name} removed`);
         await again();
       },
     });

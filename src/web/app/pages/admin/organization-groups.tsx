@@ -73,7 +73,7 @@ export const OrganizationGroups = ({ organization, members }: GroupsProps) => {
           onClose={close}
           act={async (values) => {
             const made = await call("POST /organizations/:organization/groups", { path, body: toBody(values) });
-            say(`${nameOfGroup(made)} is added`);
+            say(`${nameOfGroup(made)} added`);
           }}
         >
           {(problems) => <GroupFields problems={problems} />}
@@ -152,7 +152,7 @@ const GroupRow = ({ group, again, change, members }: RowProps) => {
       act: async () => {
         await call("DELETE /groups/:group", { path: { group: group.id } });
         await again();
-        say(`${name} is deleted`);
+        say(`${name} deleted`);
       },
     });
   const count = `${group.total_member_count} ${group.total_member_count === 1 ? "member" : "members"}`;

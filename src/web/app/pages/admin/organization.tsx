@@ -63,7 +63,7 @@ export const OrganizationPage = ({ organization }: { organization: Organization 
         await call("DELETE /organizations/:organization", { path });
         await readOrganizations();
         route("/admin/organizations");
-        say(`${shown} is deleted`);
+        say(`${shown} deleted`);
       },
     });
   return (

@@ -52,7 +52,7 @@ export const Organizations = () => {
           act={async ({ name = "", display_name = "", description = "" }) => {
             await call("POST /organizations", { body: { name, display_name, description } });
             await readOrganizations();
-            say(`${display_name || name} is added`);
+            say(`${display_name || name} added`);
           }}
         >
           {(problems) => <OrganizationFields problems={problems} />}

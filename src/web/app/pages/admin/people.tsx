@@ -32,7 +32,7 @@ export const People = () => {
     void again();
   };
   const { data, error } = state.value;
-  if (error) return <Failed what="Can't load the users" error={error} again={again} />;
+  if (error) return <Failed what="Can't load the people" error={error} again={again} />;
   if (!data) return <Skeleton lines={6} />;
   const words = search.value.toLowerCase();
   const found = data.users.filter(({ username, name, email }) =>
@@ -40,7 +40,7 @@ export const People = () => {
   );
   const { form, user } = open.value ?? {};
   return (
-    <section class="stack" aria-label="Users">
+    <section class="stack" aria-label="People">
       <div class="line">
         <search class="search">
           <input aria-label="Find people" placeholder="Name or email" value={search.value} onInput={textInto(search)} />
@@ -157,7 +157,7 @@ const resetFactors = async (user: User): Promise<void> => {
 
 const removeLinks = async (user: User): Promise<void> => {
   await call("DELETE /users/:user/oidc-links", { path: { user: user.id } });
-  say(`The next verified sign-in as ${user.email} gets this account`);
+  say(`The next verified sign-in as ${user.email} is linked to this account`);
 };
 
 const remove = async (user: User, again: () => Promise<void>): Promise<void> =>
@@ -169,7 +169,7 @@ const remove = async (user: User, again: () => Promise<void>): Promise<void> =>
     isDanger: true,
     act: async () => {
       await call("DELETE /users/:user", { path: { user: user.id } });
-      say(`${user.username} is deleted`);
+      say(`${user.username} deleted`);
       await again();
     },
   });

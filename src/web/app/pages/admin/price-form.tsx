@@ -35,7 +35,7 @@ export const PriceForm = ({ model, onClose }: { model: ModelConfig; onClose: () 
         <>
           <p class="small mut">
             In US dollars.{" "}
-            {price?.source === "list" && `Now it is the list price${price.as_of ? ` of ${price.as_of}` : ""}. `}
+            {price?.source === "list" && `This is the list price${price.as_of ? ` as of ${price.as_of}` : ""}. `}
             Earlier calls keep their price.
           </p>
           {KINDS.map(({ name, label, required }) => (

@@ -62,7 +62,7 @@ export const Settings = () => {
                 <span class="sub">
                   <span class="mono wrap-any">{one.value === null ? "not set" : one.value || "none"}</span>
                   {one.value_source !== "default" && one.value_origin && (
-                    <span class="dim"> by {one.value_origin}</span>
+                    <span class="dim"> from {one.value_origin}</span>
                   )}
                   <br />
                   <span class="small">{one.description}</span>

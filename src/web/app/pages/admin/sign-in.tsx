@@ -44,7 +44,7 @@ export const SignIn = () => {
 const whoComesIn = ({ sign_up, link_accounts, email_domains }: OidcProvider): string =>
   [
     sign_up ? "Creates an account on first sign-in" : "Requires an account or an invitation",
-    link_accounts ? "A verified address signs in to the existing account that isn't linked yet" : "",
+    link_accounts ? "verified addresses are linked to existing accounts" : "",
     email_domains.length > 0 ? `addresses of ${email_domains.join(", ")}` : "",
   ]
     .filter(Boolean)
@@ -92,7 +92,7 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
           <dd>
             {provider.has_mapping ? (
               <>
-                The claim <code>{provider.groups_claim}</code> gives roles and memberships
+                Roles and memberships come from the claim <code>{provider.groups_claim}</code>
               </>
             ) : (
               "Not mapped"
@@ -105,7 +105,7 @@ const Provider = ({ provider, isTried }: { provider: OidcProvider; isTried: bool
   );
 };
 
-/** What the provider sent the browser back with leaves the address at once: it counts only once. */
+/** Removes the provider's single-use response from the URL immediately. */
 const queryInAddress = (): string => {
   const query = location.hash.slice(1);
   if (query !== "") history.replaceState(history.state, "", location.pathname);

@@ -6,12 +6,12 @@ import { FormDialog } from "../../parts/form-dialog.tsx";
 import { say } from "../../shell/toasts.tsx";
 
 export const FEATURES: readonly { readonly name: ModelFeature; readonly label: string; readonly note: string }[] = [
-  { name: "tools", label: "Tools", note: "The model can only talk. Earlier tool calls become text." },
+  { name: "tools", label: "Tools", note: "The model can't call tools. Earlier tool calls are sent as text." },
   { name: "parallel_tool_calls", label: "Parallel tool calls", note: "parallel_tool_calls" },
   { name: "tool_streaming", label: "Tool call streaming", note: "eager_input_streaming" },
-  { name: "images", label: "Images", note: "Images and documents are named, not shown." },
-  { name: "documents", label: "Documents", note: "PDF files are named, not shown." },
-  { name: "system_role", label: "System message", note: "Instructions become part of the first message." },
+  { name: "images", label: "Images", note: "Only the names of images and documents are sent." },
+  { name: "documents", label: "Documents", note: "Only the names of PDF files are sent." },
+  { name: "system_role", label: "System message", note: "Instructions are sent in the first message." },
   { name: "stream_options", label: "Token counts in streams", note: "stream_options" },
   { name: "reasoning_effort", label: "Reasoning effort", note: "The model chooses its reasoning effort." },
   { name: "max_output_tokens", label: "Output limit", note: "max_output_tokens" },
@@ -20,7 +20,7 @@ export const FEATURES: readonly { readonly name: ModelFeature; readonly label: s
   { name: "top_k", label: "Top-k sampling", note: "top_k" },
   { name: "presence_penalty", label: "Presence penalty", note: "presence_penalty" },
   { name: "frequency_penalty", label: "Frequency penalty", note: "frequency_penalty" },
-  { name: "long_tool_call_ids", label: "Long tool call IDs", note: "IDs have nine letters and digits." },
+  { name: "long_tool_call_ids", label: "Long tool call IDs", note: "IDs are shortened to nine letters and digits." },
   {
     name: "user_after_tool",
     label: "Messages after tool results",
@@ -48,8 +48,8 @@ export const UnsupportedForm = ({ model, onClose }: Props) => {
       {() => (
         <>
           <p class="small mut">
-            Slipway leaves the selected parts out of every request to this model. A part is selected automatically when
-            the model's server rejects it. Clear it to send it again.
+            Slipway doesn't send the selected features to this model. A feature is selected automatically when the
+            model's server rejects it. Clear it to try again.
           </p>
           {FEATURES.map(({ name, label, note }) => (
             <label key={name} class="line">

@@ -10,7 +10,7 @@ import { say } from "../../shell/toasts.tsx";
 const ROLES = [
   { value: "owner", label: "Owner", note: "everything" },
   { value: "user-admin", label: "User administrator", note: "people and organizations" },
-  { value: "template-admin", label: "Template administrator", note: "templates and what is made from them" },
+  { value: "template-admin", label: "Template administrator", note: "templates and workspaces created from them" },
   { value: "auditor", label: "Auditor", note: "reads the audit log" },
 ];
 
@@ -27,7 +27,7 @@ export const AddUser = ({ onClose }: { onClose: () => void }) => {
           ? { username, email, name, password }
           : { username, name, service_account: true, login_type: "none" as const };
         await call("POST /users", { body });
-        say(`${username} is added`);
+        say(`${username} added`);
       }}
     >
       {(problems) => (

@@ -56,7 +56,7 @@ export const Workers = () => {
       isDanger: true,
       act: async () => {
         await call("DELETE /organizations/:organization/provisionerkeys/:key", { path: { ...path, key: name } });
-        say(`${name} is revoked`);
+        say(`${name} revoked`);
         await again();
       },
     });

@@ -1,4 +1,4 @@
-// Answers to questions of the model, as it is told them. Pure.
+// Formats answers to the model's questions for the model. Pure.
 
 export type Question = {
   readonly header: string;
@@ -6,7 +6,7 @@ export type Question = {
   readonly options: readonly { readonly label: string; readonly description: string }[];
 };
 
-/** What the model is told (facts/chats 5.1): the label alone, or numbered lines. */
+/** The text for the model (facts/chats 5.1): the label alone, or numbered lines. */
 export const answerText = (questions: readonly Question[], answers: readonly string[]): string =>
   questions.length === 1
     ? (answers[0] ?? "")

@@ -39,7 +39,7 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
               role="tab"
               id={`tab-${one}`}
               aria-selected={tab.value === one}
-              aria-controls="beside"
+              aria-controls="chat-panel"
               onClick={sets(tab, one)}
             >
               {one}
@@ -49,7 +49,7 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
         </div>
         <IconButton icon="x" small class="push" label="Close" onPress={onClose} />
       </div>
-      <div class="body" id="beside" role="tabpanel" aria-labelledby={`tab-${tab.value}`} tabIndex={0}>
+      <div class="body" id="chat-panel" role="tabpanel" aria-labelledby={`tab-${tab.value}`} tabIndex={0}>
         {!known ? null : tab.value === "Context" ? (
           <Context chat={chat} known={known} isOwner={isOwner} />
         ) : !agent ? (
@@ -107,7 +107,7 @@ const KINDS = {
   mcp_server: "MCP server",
 } as const;
 
-/** What a chat was told by its workspace, and whether the workspace tells something else now. */
+/** The context that a chat got from its workspace, and whether it has changed since. */
 const Context = ({ chat, known, isOwner }: Pick<AsideProps, "chat" | "isOwner"> & { known: Chat }) => {
   const { context, files } = known;
   const take = async (): Promise<void> => {

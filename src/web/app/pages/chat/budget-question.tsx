@@ -1,4 +1,4 @@
-// A turn that waits for a budget: which one, until when, and for those who may raise it the question whether to continue.
+// A turn that waits for a budget: which one and until when, with a button to raise it for people who may.
 
 import { budgetTitle, formatAmount } from "#schema/ai/budget-words.ts";
 import type { ActionRequired } from "#schema/chats/chat-event.ts";

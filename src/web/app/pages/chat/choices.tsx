@@ -47,7 +47,7 @@ export const hasChosen = ({ coding_agent, model_config_id }: Choice): boolean =>
 
 type ChoicesProps = {
   readonly choice: Signal<Choice>;
-  /** The chat is new: coding agents stand beside the models. */
+  /** For a new chat: also offers coding agents. */
   readonly offersAgents?: boolean;
   /** The name of the agent that leads a new chat where nothing was chosen; `later`: it follows from a workspace that is yet to be made. */
   readonly standard?: { readonly name?: string | undefined; readonly later: boolean };

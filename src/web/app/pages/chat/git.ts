@@ -19,7 +19,7 @@ export const withChanges = (known: Repositories, { repositories = [] }: GitMessa
 export const repositories = signal<Repositories>(new Map());
 export const gitProblem = signal("");
 
-/** Follows until it is told to stop. */
+/** Follows until stopped. */
 export const followGit = (chat: string): (() => void) => {
   repositories.value = new Map();
   gitProblem.value = "";

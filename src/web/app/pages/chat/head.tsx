@@ -123,7 +123,7 @@ const Rename = ({ chat, close }: { chat: Chat; close: () => void }) => {
       onClose={close}
       footer={
         <>
-          <Button onPress={close}>Keep it</Button>
+          <Button onPress={close}>Cancel</Button>
           <Button look="primary" disabled={title.value.trim() === ""} onPress={save}>
             Rename
           </Button>

@@ -1,4 +1,4 @@
-// One chat, live: its newest messages at once, older ones on demand, then the stream from the last id on. What was seen is kept while
+// One chat, live: its newest messages first, older ones on demand, then the stream from the last id on. What was seen is kept while
 // other pages are open, so that one returns to it without a wait.
 import { computed, type ReadonlySignal, signal } from "@preact/signals";
 import type { Chat } from "#schema/chats/chat.ts";

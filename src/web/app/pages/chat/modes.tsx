@@ -71,7 +71,7 @@ export const Modes = ({ mode, permissions, onPick, children }: ModesProps) => (
 /** Changes are sent one after another, so that the last press is the mode that stays. */
 let sending: Promise<unknown> = Promise.resolve();
 
-/** Shows the mode at once and stores it; what the server refuses returns as it was. */
+/** Shows the mode immediately and stores it; reverts if the server refuses. */
 export const pickMode = (chat: LiveChat, mode: PermissionMode): void => {
   const show = (): void => {
     patchChat(chat.id, { permission_mode: mode });

@@ -24,7 +24,7 @@ export type Picture = {
   readonly live: readonly ShownPart[];
   /** By tool call. */
   readonly liveResults: ReadonlyMap<string, LiveResult>;
-  /** Turns that have ended since the chat is followed; also those that began and ended within one frame. */
+  /** Turns that ended since the chat is followed, including turns that began and ended within one frame. */
   readonly turns: number;
 };
 

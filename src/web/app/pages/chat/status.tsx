@@ -1,4 +1,4 @@
-// What goes on in the chat, in words: below the messages what went wrong or is tried again, below the composer what it does now.
+// The status of the chat: errors and retries below the messages, current activity below the composer.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { CHAT_STATUS_WORDS } from "#schema/chats/chat-status-words.ts";
@@ -45,7 +45,7 @@ export const Trouble = ({ chat, isOwner }: { chat: LiveChat; isOwner: boolean })
           <p class="small mut">The answer so far is kept.</p>
           {isOwner && (
             <div class="line">
-              <Button onPress={() => sendText(chat, "Go on.")}>
+              <Button onPress={() => sendText(chat, "Continue.")}>
                 {error.retryable ? "Try again" : "Continue anyway"}
               </Button>
             </div>

@@ -45,7 +45,7 @@ export const ChooseRepository = ({ onClose, onChoose }: ChooseProps) => {
 const isSame = (a: RepositoryAsked, b: RepositoryAsked): boolean =>
   (["url", "branch", "commit", "pull_request", "path"] as const).every((name) => (a[name] ?? "") === (b[name] ?? ""));
 
-/** The caller's workspace of the repository; undefined when there is none that may be used. */
+/** The user's workspace of the repository; undefined if no workspace can be used. */
 const findExisting = async (asked: RepositoryAsked): Promise<WorkspaceSummary | undefined> => {
   const recent: readonly RecentRepository[] = await call("GET /repositories");
   const address = parseRepositoryAddress(asked.url);

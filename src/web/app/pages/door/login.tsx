@@ -23,7 +23,7 @@ const finish = async (): Promise<void> => {
   location.replace(wayBack(location.search, location.origin));
 };
 
-/** A sign-in at a provider that needs a second factor here returns with a challenge, which leaves the address at once. */
+/** A provider sign-in that requires a second factor returns with a challenge, which is removed from the URL immediately. */
 const challengeInAddress = (): Second | undefined => {
   const challenge = new URLSearchParams(location.hash.slice(1)).get("challenge");
   if (!challenge) return undefined;

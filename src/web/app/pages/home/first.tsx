@@ -71,7 +71,7 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
   </>
 );
 
-/** Leads to a workspace with an editor in the browser. Its template is added first by those who look after templates. */
+/** Leads to a workspace with an editor in the browser. Template administrators add its template first. */
 const StartEditor = ({ rows }: { rows: readonly Template[] }) => {
   const { route } = useLocation();
   const existing = rows.find(isEditor);

@@ -13,7 +13,7 @@ import { Table } from "./table.tsx";
 type Data = {
   readonly now: ChatInsights["report"];
   readonly before: ChatInsights["report"];
-  /** Those who spent most; for the owner alone. */
+  /** Top spenders; only for owners. */
   readonly spenders: UserCosts["users"];
 };
 

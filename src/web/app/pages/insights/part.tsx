@@ -11,7 +11,7 @@ export type PartProps = {
   readonly range: ShownRange;
   /** Of this template alone. */
   readonly template?: string;
-  /** Told what the file for spreadsheets would hold. */
+  /** Called with the contents of the CSV file. */
   readonly sheet: (sheet: Sheet | undefined) => void;
 };
 

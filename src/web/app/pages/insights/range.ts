@@ -23,7 +23,7 @@ export type ShownRange = {
   readonly isUtc: boolean;
   /** As the API takes it. */
   readonly query: { readonly start_time: string; readonly end_time: string };
-  /** As many days before; what changes are told against. */
+  /** The same number of days before, to compare with. */
   readonly before: { readonly start_time: string; readonly end_time: string };
 };
 

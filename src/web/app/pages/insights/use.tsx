@@ -19,7 +19,7 @@ type Data = {
   readonly templates: readonly OfTemplate[];
 };
 
-/** So many templates are told apart; each is a report of its own. */
+/** How many templates are shown separately; each needs its own report. */
 const MAX_LISTED = 20;
 
 const secondsIn = (users: readonly { seconds: number }[]): number =>

@@ -35,10 +35,10 @@ export const AddPrebuild = ({ onMade, onClose }: AddProps) => {
             required
             spellcheck={false}
             placeholder="https://github.com/acme/app"
-            hint="Its default branch is read with your linked account."
+            hint="Slipway reads its default branch with your linked account."
             error={problems.url}
           />
-          <Select label="Look for new commits" value={hours.value} choices={SCHEDULES} onPick={into(hours)} />
+          <Select label="Check for new commits" value={hours.value} choices={SCHEDULES} onPick={into(hours)} />
           <Field
             label="Images to keep"
             name="keep"

@@ -40,8 +40,8 @@ export default function PrebuildsPage() {
         ) : (
           <section class="stack" aria-labelledby="prebuilds">
             <p class="small mut" id="prebuilds">
-              The image of each repository's default branch is built ahead: after a push, on a schedule, or when you
-              press Build. Workspaces that open the repository start with it.
+              Slipway builds the image of each repository's default branch in advance: after a push, on a schedule, or
+              when you select Build. Workspaces that open the repository start from this image.
             </p>
             {made.value && <Webhook key={made.value.prebuild.id} made={made.value} />}
             {data.length === 0 ? (
@@ -107,19 +107,19 @@ const Row = ({ prebuild, again }: { prebuild: RepositoryPrebuild; again: () => P
   const build = async (): Promise<void> => {
     await call("POST /repositories/prebuilds/:prebuild/build", { path });
     await again();
-    say(`Looking for a new commit of ${name}`);
+    say(`Checking ${name} for new commits`);
   };
   const remove = (): void =>
     ask({
       title: `Remove ${name}?`,
-      text: "Images of this repository are no longer built ahead, and its webhook stops working.",
+      text: "Images of this repository are no longer built in advance, and its webhook stops working.",
       yes: "Remove prebuild",
       no: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /repositories/prebuilds/:prebuild", { path });
         await again();
-        say(`${name} is removed`);
+        say(`${name} removed`);
       },
     });
   return (
@@ -154,7 +154,7 @@ const Row = ({ prebuild, again }: { prebuild: RepositoryPrebuild; again: () => P
         Added by {owner_name}
         {interval_hours > 0 && next_at && (
           <>
-            , next look <Time at={next_at} />
+            , next check <Time at={next_at} />
           </>
         )}
       </span>

@@ -42,14 +42,14 @@ const makeItems = (task: Task, again: () => Promise<void>): MenuItem[] => {
   const remove = (): void =>
     ask({
       title: `Delete ${task.name}`,
-      text: "Deletes its workspace and everything in it. Its chat is archived.",
+      text: "Its workspace and everything in it are deleted. Its chat is archived.",
       yes: "Delete task",
       no: "Keep it",
       isDanger: true,
       act: async () => {
         await call("DELETE /tasks/:user/:task", { path });
         await again();
-        say(`${task.name} is being deleted`);
+        say(`Deleting ${task.name}`);
       },
     });
   const pause = async (): Promise<void> => {

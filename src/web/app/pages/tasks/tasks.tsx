@@ -31,7 +31,7 @@ export default function TasksPage() {
   return (
     <Frame
       title="Tasks"
-      beside={data && <span class="dim small num">{data.count}</span>}
+      note={data && <span class="dim small num">{data.count}</span>}
       actions={data && data.count > 0 ? make : undefined}
     >
       <div class="page narrow">

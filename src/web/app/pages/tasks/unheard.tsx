@@ -1,4 +1,4 @@
-// Says above the tasks that nobody is told when one needs a person, until the person puts it away for good.
+// A notice above the tasks that notifications are off, until the user dismisses it permanently.
 import { NOTICE_KINDS } from "#schema/notifications/kinds.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";

@@ -40,7 +40,7 @@ export const Access = ({ template }: { template: Template }) => {
     <div class="split">
       <AccessList
         heading="Who has access"
-        nobody="Only template administrators can see this template. Choose who can create workspaces from it."
+        empty="Only template administrators can see this template. Choose who can create workspaces from it."
         subjects={subjects}
         roles={ROLES}
         set={set}

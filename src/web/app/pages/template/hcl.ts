@@ -2,7 +2,7 @@
 import type { StreamParser } from "@codemirror/language";
 
 type State = {
-  /** Where the text goes on over lines: a comment, or a heredoc until this word. */
+  /** What continues over lines: a comment, or a heredoc until this word. */
   inside: "" | "comment" | "heredoc";
   until: string;
 };

@@ -29,7 +29,7 @@ const SWITCHES = [
   { name: "allow_user_autostop", label: "Users can set autostop" },
   { name: "allow_user_cancel_workspace_jobs", label: "Users can cancel builds" },
   { name: "require_active_version", label: "Always use the active version" },
-  { name: "home_backups", label: "Back up the files of its workspaces by schedule" },
+  { name: "home_backups", label: "Back up workspace files on a schedule" },
   { name: "allow_dotfiles", label: "Install users' dotfiles" },
 ] as const;
 
@@ -216,7 +216,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
       typed: template.name,
       act: async () => {
         await call("DELETE /templates/:template", { path });
-        say(`${template.name} is deleted`);
+        say(`${template.name} deleted`);
         deleted();
       },
     });
@@ -262,7 +262,7 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         name="autostop"
         label="Required stop days"
         chosen={template.autostop_requirement.days_of_week}
-        hint="Running workspaces stop at the start of these days (midnight UTC, or their owner's quiet hours), whatever their own schedule. None: never."
+        hint="Running workspaces stop at the start of these days (midnight UTC, or their owner's quiet hours), regardless of their own schedule. None: never."
       />
       <Field
         label="Every (weeks)"

@@ -96,7 +96,7 @@ export default function TemplatePage() {
     <Frame
       title={template.display_name || template.name}
       crumbs={CRUMBS}
-      beside={template.deprecated && <span class="badge">Deprecated</span>}
+      note={template.deprecated && <span class="badge">Deprecated</span>}
       actions={
         !template.deprecated && (
           <ButtonLink look="primary" icon="plus" href={`/new?template=${encodeURIComponent(template.name)}`}>

@@ -1,4 +1,4 @@
-// The templates one sees, as cards; those who look after them bring new ones.
+// The visible templates as cards; template administrators can add more.
 
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
@@ -79,7 +79,7 @@ export default function TemplatesPage() {
           <>
             <p class="small">
               <a href="/prebuilds">Repository prebuilds</a>{" "}
-              <span class="mut">build images of repositories ahead, so that workspaces start in seconds.</span>
+              <span class="mut">build repository images in advance, so that workspaces start in seconds.</span>
             </p>
             <Examples templates={data} made={(template) => route(workspaceOf(template))} />
             <p class="dim small desk">Drop a template folder or archive anywhere on this page.</p>

@@ -81,7 +81,9 @@ const Open = ({ agent, command }: { agent: string; command: string | undefined }
           <footer class="foot desk">
             <span>Reopens automatically, terminal {pane.slice(0, 4)}</span>
             <span class="num">{all.size.value}</span>
-            <span class="push">Drop files to upload them to its folder. Press Alt+Shift+Up or Down to leave it.</span>
+            <span class="push">
+              Drop files to upload them to the terminal's folder. Press Alt+Shift+Up or Down to leave.
+            </span>
           </footer>
         </div>
       </div>

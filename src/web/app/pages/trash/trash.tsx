@@ -37,7 +37,7 @@ const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) =>
       <Empty
         icon="trash"
         title="The trash is empty"
-        text="Deleted workspaces stay here for some days, with their files."
+        text="Deleted workspaces and their files stay here for a few days."
       >
         <ButtonLink look="primary" href="/workspaces">
           All workspaces
@@ -48,7 +48,7 @@ const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) =>
   const restore = async ({ id, name }: Trashed): Promise<void> => {
     const build = await call("POST /workspaces/:workspace/restore", { path: { workspace: id }, body: {} });
     await again();
-    say(build.workspace_name === name ? `${name} is restored` : `${name} is restored as ${build.workspace_name}`);
+    say(build.workspace_name === name ? `${name} restored` : `${name} restored as ${build.workspace_name}`);
   };
   const remove = ({ id, name }: Trashed): void =>
     ask({
@@ -61,7 +61,7 @@ const List = ({ trash, again }: { trash: Trash; again: () => Promise<void> }) =>
         const body = { transition: "delete", permanent: true } as const;
         await call("POST /workspaces/:workspace/builds", { path: { workspace: id }, body });
         await again();
-        say(`${name} is being deleted permanently`);
+        say(`Deleting ${name} permanently`);
       },
     });
   return (

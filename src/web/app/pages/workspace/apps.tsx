@@ -78,7 +78,7 @@ const AgentItem = ({ agent }: { agent: WorkspaceAgent }) => (
       <span class="med">{agent.name}</span>
       <span class={agent.status === "connected" || agent.status === "connecting" ? "dim small" : "t-bad small"}>
         {agent.status === "timeout"
-          ? "does not connect"
+          ? "can't connect"
           : agent.status === "disconnected"
             ? "is disconnected"
             : agent.status}

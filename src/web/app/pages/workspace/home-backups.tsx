@@ -53,7 +53,7 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
       title: "Delete this backup?",
       text: "You can't recover a deleted backup.",
       yes: "Delete backup",
-      no: "Keep backup",
+      no: "Keep it",
       act: async () => {
         await call("DELETE /workspaces/:workspace/home-backups/:backup", { path: { ...path, backup: one.id } });
         await again();
@@ -93,7 +93,7 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
               </span>
               <span class={one.error ? "sub t-bad" : "sub"}>
                 {one.error || STATUSES[one.status]}
-                {one.status === "ready" && `, ${formatSize(one.bytes)}, ${formatSize(one.added_bytes)} of it new`}
+                {one.status === "ready" && `, ${formatSize(one.bytes)}, of which ${formatSize(one.added_bytes)} new`}
                 {one.verified_at && (
                   <>
                     , verified <Time at={one.verified_at} />
@@ -109,7 +109,7 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
 };
 
 const describe = ({ interval_ms, location, bytes, backups }: HomeBackups): string => {
-  const when = interval_ms === undefined ? "Made only on request" : `Made every ${formatDuration(interval_ms)}`;
-  const stored = backups.length > 0 ? ` All together take ${formatSize(bytes)}.` : "";
+  const when = interval_ms === undefined ? "Created only on request" : `Created every ${formatDuration(interval_ms)}`;
+  const stored = backups.length > 0 ? ` Total size: ${formatSize(bytes)}.` : "";
   return `${when}, encrypted, in ${location}.${stored}`;
 };

@@ -32,8 +32,8 @@ export const OutOfSpace = ({ agents }: { agents: readonly WorkspaceAgent[] }) =>
               <Icon name="warn" />
             </span>
             <span>
-              Memory ran out: the kernel ended {kill.process ? <code>{kill.process}</code> : "a process"}{" "}
-              <Time at={kill.killed_at} />. Run less at a time, or give the workspace more memory.
+              Out of memory: the kernel killed {kill.process ? <code>{kill.process}</code> : "a process"}{" "}
+              <Time at={kill.killed_at} />. Run fewer programs at a time, or give the workspace more memory.
             </span>
           </div>
         ),

@@ -71,7 +71,7 @@ const Form = ({ workspace, row, before, values, touched }: FormProps) => {
   useEffect(() => () => form.end(), []);
   const known = useRef(before);
   const others = useSignal<readonly Change[]>([]);
-  /** Notes what is there now; true when someone else has changed something that is typed here, which is told first. */
+  /** Stores the current values; true if someone else changed an edited one, which is shown first. */
   const meet = (now: Values): boolean => {
     const was = known.current;
     known.current = now;

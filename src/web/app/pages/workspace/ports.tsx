@@ -18,9 +18,9 @@ import { say } from "../../shell/toasts.tsx";
 
 export const LEVELS: Record<ShareLevel, string> = {
   owner: "you",
-  organization: "organization",
-  authenticated: "signed in",
-  public: "everyone",
+  organization: "the organization",
+  authenticated: "signed-in users",
+  public: "anyone",
 };
 
 type PortsProps = {

@@ -62,7 +62,7 @@ export const Sharing = ({ workspace, row }: { workspace: Workspace; row: Workspa
       <div class="split">
         <AccessList
           heading="Shared with"
-          nobody="Only the owner and administrators can see this workspace. Choose who else can use it."
+          empty="Only the owner and administrators can see this workspace. Choose who else can use it."
           subjects={subjects}
           roles={ROLES}
           set={set}

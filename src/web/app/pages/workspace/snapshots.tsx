@@ -52,7 +52,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
     ask({
       title: `Restore ${nameSnapshot(one)}?`,
       text: `All files of ${workspace.name} are replaced with those of the snapshot.${
-        latest_build.status === "running" ? " The workspace restarts for it." : ""
+        latest_build.status === "running" ? " The workspace restarts." : ""
       }`,
       yes: "Restore files",
       no: "Cancel",
@@ -67,7 +67,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
       title: `Delete ${nameSnapshot(one)}?`,
       text: "You can't recover a deleted snapshot.",
       yes: "Delete snapshot",
-      no: "Keep snapshot",
+      no: "Keep it",
       act: async () => {
         await call("DELETE /workspaces/:workspace/snapshots/:snapshot", { path: { ...path, snapshot: one.id } });
         await again();

@@ -149,7 +149,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
     <Frame
       title={row.name}
       crumbs={crumbs}
-      beside={
+      note={
         <IconButton
           icon="pin"
           class="desk"

@@ -30,7 +30,7 @@ const OpenDialog = ({ source }: { source: Source }) => {
     const body = { count: Number(count.value), chats: chats.value, start: start.value };
     const { copies } = await call("POST /workspaces/:workspace/forks", { path: { workspace: source.id }, body });
     const [first, ...more] = copies.map(({ name }) => name);
-    say(more.length === 0 ? `${first} is being created` : `${copies.length} workspaces are being created`);
+    say(more.length === 0 ? `Creating ${first}` : `Creating ${copies.length} workspaces`);
   };
   return (
     <FormDialog title={`Fork ${source.name}`} submit="Fork workspace" onClose={sets(opened, undefined)} act={fork}>

@@ -1,4 +1,4 @@
-// Filters one returns to: those that everyone wants, and one's own, kept in this browser.
+// Saved filters: built-in ones, and the user's own, stored in this browser.
 import { computed, signal } from "@preact/signals";
 import { me } from "../../data/session.ts";
 import { workspacesByUse } from "../../data/workspaces.ts";

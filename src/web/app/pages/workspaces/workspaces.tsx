@@ -87,7 +87,7 @@ export default function WorkspacesPage() {
   return (
     <Frame
       title="Workspaces"
-      beside={<span class="dim small num">{list.length}</span>}
+      note={<span class="dim small num">{list.length}</span>}
       actions={
         <>
           <ButtonLink icon="trash" href="/trash">

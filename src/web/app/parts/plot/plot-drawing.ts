@@ -17,7 +17,7 @@ type Options = {
   readonly days: readonly string[];
   readonly lines: readonly PlotLine[];
   readonly measure: Measure;
-  /** Told which day one points at. */
+  /** Called with the day under the pointer. */
   readonly pointed: (day: number) => void;
 };
 

@@ -20,7 +20,7 @@ type PlotProps = {
 export const Plot = ({ title, unit, days, longDays, lines, measure }: PlotProps) => {
   const box = useRef<HTMLDivElement>(null);
   const drawing = useRef<Drawing | undefined>(undefined);
-  /** The day one points at; the last one when nobody does. */
+  /** The day under the pointer; otherwise the last day. */
   const at = useSignal(days.length - 1);
   const known = useRef(days.length);
   useEffect(() => {

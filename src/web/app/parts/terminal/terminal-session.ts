@@ -291,7 +291,7 @@ export class TerminalSession {
     };
   }
 
-  /** Gives up a connection that nobody has closed. */
+  /** Abandons a connection that was not closed. */
   #renew(): void {
     const socket = this.#socket;
     if (!socket || this.#over) return;

@@ -14,7 +14,7 @@ type TerminalProps = {
   readonly command?: string;
   readonly label: string;
   readonly onTitle?: (title: string) => void;
-  /** The session, for those who search in it or type into it. */
+  /** The session, for searching and typing. */
   readonly onSession?: (session: TerminalSession | undefined) => void;
   readonly onState?: (state: TerminalState) => void;
   readonly onSize?: (columns: number, rows: number) => void;

@@ -1,5 +1,5 @@
 // A window over a long list: only the rows one can see are in the page, and the page scrolls as if all were. Rows keep their element
-// while they are in view, and where it is allowed those that come take the elements of those that go.
+// while they are in view, and where allowed, new rows reuse the elements of removed ones.
 import { useSignal } from "@preact/signals";
 import {
   elementScroll,
@@ -28,12 +28,12 @@ type VirtualListProps = {
   readonly class?: string;
   /** Row to have in view, such as a hit of a search. */
   readonly shown?: number;
-  /** It is opened at its end, which is drawn at once: a screen's height of it before the real one is known. */
+  /** Starts at its end, which is drawn immediately: a screen's height of it before the real one is known. */
   readonly fromEnd?: boolean;
   /** Everything is another with each change, as while one types a filter: only what one sees is drawn. */
   readonly narrow?: boolean;
   /**
-   * Rows that come take the elements of those that go. For rows of one height without a state of their own; what has one is given a key
+   * New rows reuse the elements of removed ones. For rows of one height without a state of their own; what has one is given a key
    * in the row.
    */
   readonly recycled?: boolean;
@@ -41,7 +41,7 @@ type VirtualListProps = {
   readonly role?: "rowgroup" | "presentation";
 };
 
-/** Rows beyond the edges, for those who scroll. */
+/** Rows beyond the edges, for scrolling. */
 const OVERSCAN = 12;
 const NARROW = 2;
 

@@ -38,14 +38,14 @@ export const Applications = () => {
         await call("DELETE /oauth2-provider/apps/:oauth2_app", { path: { oauth2_app: app.id } });
         made.value = undefined;
         await again();
-        say(`${app.name} is deleted`);
+        say(`${app.name} deleted`);
       },
     });
   const saved = async (app: OAuth2App, isNew: boolean): Promise<void> => {
     if (isNew) made.value = { app, text: await makeSecret(app) };
     else {
       if (made.value?.app.id === app.id) made.value = { app, text: made.value.text };
-      say(`${app.name} is changed`);
+      say(`${app.name} saved`);
     }
     await again();
   };

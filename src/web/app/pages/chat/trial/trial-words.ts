@@ -1,4 +1,4 @@
-// A trial and its ways in words. Pure.
+// Describes a trial and its ways for people. Pure.
 import type { Trial, TrialWay } from "#schema/chats/trial.ts";
 import type { StateKind } from "../../../data/states.ts";
 
@@ -14,11 +14,11 @@ const STATES: Readonly<Record<TrialWay["status"], readonly [kind: StateKind, wor
   error: ["failed", "Error"],
 };
 
-/** What a way does, as a glyph and a word or two. */
+/** The state of a way: its glyph and its label. */
 export const wayState = ({ status }: Pick<TrialWay, "status">): readonly [kind: StateKind, words: string] =>
   STATES[status];
 
-/** What stands above the ways. */
+/** The heading of the panel. */
 export const trialTitle = ({ status, ways, kept_way }: Pick<Trial, "status" | "ways" | "kept_way">): string => {
   switch (status) {
     case "running":
@@ -30,9 +30,9 @@ export const trialTitle = ({ status, ways, kept_way }: Pick<Trial, "status" | "w
     case "discarding":
       return "Discarding all ways";
     case "kept":
-      return `Way ${kept_way} was kept`;
+      return `Kept way ${kept_way}`;
     case "discarded":
-      return "No way was kept";
+      return "All ways discarded";
   }
 };
 
@@ -40,9 +40,9 @@ export const trialTitle = ({ status, ways, kept_way }: Pick<Trial, "status" | "w
 export const isUnderWay = ({ status }: Pick<TrialWay, "status">): boolean =>
   status === "waiting" || status === "working" || status === "needs_you" || status === "checking";
 
-/** How the check has ended. */
+/** How the check ended. */
 export const checkWords = ({ exit_code, timed_out }: NonNullable<TrialWay["check"]>): string =>
-  timed_out ? "Check timed out" : exit_code === null ? "Check was ended" : `Check exited with ${exit_code}`;
+  timed_out ? "Check timed out" : exit_code === null ? "Check stopped" : `Check exited with ${exit_code}`;
 
 /** Milliseconds from the prompt to the end of the last turn, or to now; undefined before the prompt. */
 export const wayTime = ({ started_at, ended_at }: TrialWay, now: number): number | undefined =>

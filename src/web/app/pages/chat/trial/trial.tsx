@@ -56,23 +56,23 @@ const Panel = ({ trial }: { trial: Trial }) => {
           )}
           {mayDecide && (
             <Button small look="ghost" onPress={() => askToDiscard(trial)}>
-              Keep none
+              Discard all
             </Button>
           )}
         </span>
       </header>
       {error !== "" && (
         <p class="pad t-bad" role="alert">
-          Nothing was kept: {error}
+          The way was not kept: {error}
         </p>
       )}
       {isOver ? (
         <div class="line pad wrap">
           {status === "kept" && kept ? (
             <>
-              <span class="mut">The workspace has its files, and its chat continues there.</span>
+              <span class="mut">The workspace now has this way's files, and its chat continues there.</span>
               <ButtonLink small href={`/chats/${kept.chat_id}`}>
-                Continue in its chat
+                Open chat
               </ButtonLink>
             </>
           ) : (
@@ -129,11 +129,11 @@ const Way = ({ trial, way, mayDecide }: Of & { mayDecide: boolean }) => {
         {way.cost_micros > 0 && <span class="dim">{dollars(way.cost_micros)}</span>}
       </p>
       {error !== "" && <p class="small t-bad wrap-any">{error}</p>}
-      {changes_error !== "" && <p class="small mut wrap-any">Changes are not known: {changes_error}</p>}
+      {changes_error !== "" && <p class="small mut wrap-any">Changes unknown: {changes_error}</p>}
       {check && (
         <details class="fold">
           <summary>{checkWords(check)}</summary>
-          <pre class="cmd" tabIndex={0} role="region" aria-label={`Output of the check of way ${number}`}>
+          <pre class="cmd" tabIndex={0} role="region" aria-label={`Check output of way ${number}`}>
             {check.output || "No output"}
           </pre>
         </details>
@@ -178,7 +178,7 @@ const workspaceName = ({ workspace_id }: Trial): string => workspaces.value.get(
 const askToKeep = (trial: Trial, { number }: TrialWay): void =>
   ask({
     title: `Keep way ${number}?`,
-    text: `All files of ${workspaceName(trial)} are replaced with those of way ${number}; if it runs, it is restarted. A snapshot of its files is created first. The chat of way ${number} continues in ${workspaceName(trial)}; the forks go to the trash, and the other chats to the archive.`,
+    text: `The files of way ${number} replace all files of ${workspaceName(trial)}, which restarts if it is running. A snapshot of the current files is created first. The chat of way ${number} continues in ${workspaceName(trial)}. The forks are moved to the trash, and the other chats are archived.`,
     yes: `Keep way ${number}`,
     no: "Cancel",
     act: () => call("POST /chats/:chat/trials/:trial/keep", { path: toPath(trial), body: { way: number } }),
@@ -186,9 +186,9 @@ const askToKeep = (trial: Trial, { number }: TrialWay): void =>
 
 const askToDiscard = (trial: Trial): void =>
   ask({
-    title: "Keep none of the ways?",
-    text: `All forks go to the trash, and their chats to the archive. ${workspaceName(trial)} is unchanged.`,
-    yes: "Keep none",
+    title: "Discard all ways?",
+    text: `All forks are moved to the trash, and their chats are archived. ${workspaceName(trial)} is unchanged.`,
+    yes: "Discard all",
     no: "Cancel",
     isDanger: true,
     act: () => call("POST /chats/:chat/trials/:trial/discard", { path: toPath(trial) }),

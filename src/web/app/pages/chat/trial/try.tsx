@@ -46,15 +46,20 @@ const OpenDialog = ({ chat }: { chat: Chat }) => {
   const start = async (): Promise<void> => {
     const body = { prompt: prompt.value, ways: ways.map(wayAt), ...toCheck(check.value, minutes.value) };
     await call("POST /chats/:chat/trials", { path: { chat: chat.id }, body });
-    say(`${ways.length} ways are being tried`);
+    say(`Trying ${ways.length} ways`);
   };
   return (
-    <FormDialog title="Try several ways" submit="Try ways" onClose={sets(opened, undefined)} act={start}>
+    <FormDialog
+      title="Try several ways"
+      submit={`Try ${count.value} ways`}
+      onClose={sets(opened, undefined)}
+      act={start}
+    >
       {(problems) => (
         <>
           <p class="mut">
-            Each way gets a fork of the workspace and a copy of this chat. Keep one of them afterwards; the others go to
-            the trash.
+            Each way works in a fork of the workspace, with a copy of this chat. Afterwards, keep one; the others are
+            moved to the trash.
           </p>
           <Select label="Ways" value={count.value} choices={COUNTS} onPick={into(count)} />
           <Area
@@ -76,7 +81,7 @@ const OpenDialog = ({ chat }: { chat: Chat }) => {
                 onInput={({ currentTarget }) => {
                   prompts.value = put(prompts.value, at, currentTarget.value);
                 }}
-                hint={at === 0 ? "Empty: the prompt above." : undefined}
+                hint={at === 0 ? "Leave empty to use the prompt above." : undefined}
                 {...(problems[`ways.${at}.prompt`] ? { error: problems[`ways.${at}.prompt`] ?? "" } : {})}
               />
             ))}
@@ -100,14 +105,14 @@ const OpenDialog = ({ chat }: { chat: Chat }) => {
             placeholder="npm test"
             value={check.value}
             onInput={textInto(check)}
-            hint="Runs in each fork when its turn has ended. Exit code 0 means passed."
+            hint="Runs in each fork when the turn ends. The way passes if the exit code is 0."
             autocapitalize="none"
             spellcheck={false}
             {...(problems.check_command ? { error: problems.check_command } : {})}
           />
           {check.value.trim() !== "" && (
             <Field
-              label="Time limit, minutes"
+              label="Time limit (minutes)"
               name="check_minutes"
               type="number"
               min={1}
@@ -131,7 +136,7 @@ const useChoices = () => {
   const models = useModels().filter(({ isAvailable }) => isAvailable);
   const agents = useAgents(true);
   return [
-    { value: "", label: "As this chat" },
+    { value: "", label: "Same as this chat" },
     ...models.map(({ id, display_name }) => ({ value: `${MODEL}${id}`, label: display_name })),
     ...agents.map(({ name, display_name }) => ({ value: `${AGENT}${name}`, label: `${display_name} (coding agent)` })),
   ];
