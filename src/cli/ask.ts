@@ -1,4 +1,4 @@
-// Asking anyone who sits at the terminal: a line, or a secret that is not shown. Refuses to ask where there is nobody.
+// Prompts on a terminal for a line, or a secret that is not shown. Refuses without a terminal.
 import { VerbFailure } from "./failure.ts";
 import type { Streams } from "./streams.ts";
 

@@ -1,4 +1,4 @@
-// Arguments that were left out: asked for where someone sits at a terminal, and an error where nobody does (rule CV-18).
+// Missing arguments: prompts for them on a terminal, otherwise throws (rule CV-18).
 import { UsageError, usageError } from "#base/usage-error.ts";
 import { Asker } from "./ask.ts";
 import { VerbFailure } from "./failure.ts";
@@ -51,7 +51,7 @@ export const mustBeMeant = async (input: VerbInput, name: string, what: string):
   if (typed !== name) throw new VerbFailure("the name doesn't match, so nothing was deleted");
 };
 
-/** Throws UsageError when what would be done was not confirmed by `--yes` and nobody can be asked. `what` as in "nothing was deleted". */
+/** Throws UsageError without `--yes` if there is no terminal for a confirmation. `what` as in "nothing was deleted". */
 export const confirmable = (input: VerbInput, yes: boolean, what = "deleted"): void => {
   if (yes || canAsk(input)) return;
   const sentence = `nothing was ${what}: without a terminal, pass --yes to confirm`;

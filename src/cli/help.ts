@@ -32,7 +32,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   task: "`slipway tasks`",
 };
 
-/** The verbs by purpose; those that programs call only with `all`. */
+/** The commands by purpose; internal ones only with `all`. */
 export const programHelp = (verbs: readonly Verb[], all = false): string => {
   const areas = (Object.keys(AREAS) as Area[]).filter((area) => all || area !== "plumbing");
   const shown = verbs.filter(({ area }) => areas.includes(area));

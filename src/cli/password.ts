@@ -10,7 +10,7 @@ export type Password = { password: string; made: boolean };
 export const passwordFrom = (file: string | undefined, { readFile }: VerbInput): Password => {
   if (file === undefined) return { password: keySecret(), made: true };
   const password = read(file, readFile).replace(/\r?\n$/, "");
-  // Nobody could type it into the page.
+  // It could not be typed into the sign-in page.
   if (/[\r\n]/.test(password)) throw usageError("--password-file", `${file} holds more than one line`);
   return { password, made: false };
 };

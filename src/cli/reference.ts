@@ -17,7 +17,7 @@ const verbsMarkdown = (): string => {
     ...(words.length === 0 || isCalledAlone ? [row(`${name} ${usage}`, help)] : []),
     ...words.map((word) => row(`${name} ${called(word)}`, word.help)),
   ]);
-  return ["| verb | what it does |", "|---|---|", ...rows].join("\n");
+  return ["| command | what it does |", "|---|---|", ...rows].join("\n");
 };
 
 const printSettings = (table: SettingsTable, prefix: string) => (): string => settingsTable(table, prefix, false);

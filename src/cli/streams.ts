@@ -51,7 +51,7 @@ export const processStreams = (output: Output, errors: Output): Streams => ({
   forget() {
     let terminal: number | undefined;
     try {
-      // Opened again, so that not waiting concerns nobody else who reads it.
+      // Opened again, so that the non-blocking mode does not affect other readers.
       terminal = openSync("/dev/tty", constants.O_RDONLY | constants.O_NONBLOCK);
       while (readSync(terminal, new Uint8Array(4_096)) > 0);
     } catch {

@@ -20,11 +20,11 @@ export interface VerbInput extends Input {
   forgetVariables?(names: readonly string[]): void;
   /** Where the sign-in is kept instead of the user's own configuration: a folder with the files `url` and `session`. */
   configFolder?: string;
-  /** Headers for every request to the server, such as those that a proxy in front of it asks for. */
+  /** Headers for every request to the server, such as ones that a proxy requires. */
   headers?: Readonly<Record<string, string>>;
   /** The process that has started this one, such as OpenSSH. */
   parentPid?: number;
-  /** Says more of what goes on. */
+  /** Logs more. */
   isVerbose?: boolean;
   /** True when standard error is a terminal. */
   isTerminal: boolean;

@@ -55,7 +55,7 @@ export const VERBS: readonly Verb[] = [
   {
     name: "completion",
     area: "start",
-    help: "Print what a shell needs to complete verbs, flags and names.",
+    help: "Print the completion script of a shell.",
     usage: "bash|zsh|fish",
     load: async () => ({ run: (await import("./completion/scripts.ts")).completionVerb(VERBS) }),
   },

@@ -35,7 +35,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   writeFileSync(kept, "second");
   expect(await run("restore", "dev", "none", "--yes")).toMatchObject({
     code: 1,
-    err: expect.stringContaining("dev has no snapshot none. `slipway snapshots list dev` shows them."),
+    err: expect.stringContaining("dev has no snapshot none. `slipway snapshots list dev` lists them."),
   });
   expect(await run("restore", "dev", "before")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
   expect(readFileSync(kept, "utf8")).toBe("second");
@@ -48,7 +48,7 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   const backups = (...words: string[]) => world.must(["home-backups", ...words]);
   expect(await backups("list", "dev")).toBe("No home backups.\n");
   expect(await backups("create", "dev")).toMatch(
-    /^Backup [0-9a-f]{8} is in .+: [\d.]+ [KM]iB, [\d.]+ [KM]iB of it new\.\n$/,
+    /^Backup [0-9a-f]{8} is in .+: [\d.]+ [KM]iB, of which [\d.]+ [KM]iB new\.\n$/,
   );
   writeFileSync(kept, "third");
   expect(await backups("list", "dev")).toMatch(/^ID .*\n[0-9a-f]{8} +ready +20\S+ /);

@@ -95,7 +95,7 @@ test("[CV-25] a template is called and shown otherwise, deprecated, and deleted 
   });
   expect(await run("templates edit changing --default-agent codex")).toMatchObject({
     code: 1,
-    err: expect.stringContaining('The coding agent "Codex" is turned off.'),
+    err: expect.stringContaining('The coding agent "Codex" is disabled.'),
   });
   await admin.put<unknown>("/api/v2/ai/agents/mine", TEST_AGENT);
   await must("templates edit changing --default-agent mine");

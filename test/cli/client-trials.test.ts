@@ -48,7 +48,7 @@ test("[CV-47] `slipway chat try` tries ways and waits for them, `ways` shows the
   expect((await run("ways", chat.id, "--diff", "2")).out).toContain("-none\n+it");
   expect(await run("keep", chat.id, "1")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
   expect(readFileSync(answer, "utf8")).toBe("none\n");
-  expect((await run("keep", chat.id, "2", "--yes")).out).toMatch(/^Way 2 was kept\. Its chat is [0-9a-f]{8}\.\n$/);
+  expect((await run("keep", chat.id, "2", "--yes")).out).toMatch(/^Kept way 2\. Its chat is [0-9a-f]{8}\.\n$/);
   expect(readFileSync(answer, "utf8")).toBe("it\n");
-  expect((await run("ways", chat.id)).out).toContain("Way 2 was kept.");
+  expect((await run("ways", chat.id)).out).toContain("Kept way 2.");
 }, 120_000);

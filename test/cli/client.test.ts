@@ -73,7 +73,7 @@ describe("signing in", () => {
       await run(`${login} --code ${recovery_codes[1]}`, { env, stdin: account.password }),
     ];
     expect([without.code, given.code]).toEqual([1, 0]);
-    expect(without.err).toContain("A second factor is needed.");
+    expect(without.err).toContain("A second factor is required.");
   }, 120_000);
 
   test("[CV-1] a token comes from a pipe, and an API token outlives the sign-out; secrets are no arguments", async () => {

@@ -200,12 +200,14 @@ describe("the key of the secrets", () => {
     );
     expect(existsSync(key())).toBe(false);
     const missing = await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"]);
-    expect(missing.printed).toContain("encryption.key is missing, and opens keys of model providers (1): put it back");
+    expect(missing.printed).toContain(
+      "encryption.key is missing, but is needed to decrypt keys of model providers (1): restore it",
+    );
     writeFileSync(key(), `${"ab".repeat(32)}\n`, { mode: 0o600 });
     const said = await runHere(["doctor", "--json", "--data-dir", data, "--address", "127.0.0.1:0"]);
     expect([said.code, said.printed]).toEqual([
       1,
-      expect.stringContaining("another than the one that sealed keys of model providers (1)"),
+      expect.stringContaining("does not match the key that encrypted keys of model providers (1)"),
     ]);
     writeFileSync(key(), right);
     expect((await runHere(["doctor", "--data-dir", data, "--address", "127.0.0.1:0"])).code).toBe(0);
@@ -243,12 +245,12 @@ describe("doctor", () => {
   };
 
   test("[OP-10] finds nothing wrong where a server runs, nor where none has run yet", async () => {
-    expect((await findings()).get("data directory")?.detail).toContain("not there yet");
+    expect((await findings()).get("data directory")?.detail).toContain("does not exist yet");
     expect(existsSync(data)).toBe(false);
     await using _server = await startTestServer({ directory: data });
     const found = await findings();
     expect(found.get("server")?.detail).toContain("runs");
-    expect(found.get("database")?.detail).toContain("whole");
+    expect(found.get("database")?.detail).toContain("intact");
     expect([...found.values()].filter(({ status }) => status === "wrong")).toEqual([]);
     expect((await runHere(["doctor", "--quick", "--data-dir", data, "--address", "127.0.0.1:0"])).printed).toContain(
       "ok",
@@ -306,7 +308,7 @@ describe("doctor", () => {
       "--metrics-address",
       "0.0.0.0:9",
     ]);
-    expect(exposed.printed).toContain("metrics are served beyond this machine");
+    expect(exposed.printed).toContain("metrics are served to other machines");
   }, 30_000);
 });
 
@@ -314,7 +316,7 @@ test("[OP-10] doctor says when the system lets a server have fewer connections t
   const line = 'ulimit -Sn 500 && ulimit -Hn 500 && exec "$@" doctor --address 127.0.0.1:0 --data-dir ./none';
   const child = Bun.spawn(["bash", "-c", line, "bash", ...command()], { cwd: place.path, stdout: "pipe" });
   expect(await child.stdout.text()).toMatch(
-    /WARN +open files +500 are allowed, which carry 368 connections; max_connections is 20000/,
+    /WARN +open files +the limit of 500 allows 368 connections, but max_connections is 20000/,
   );
 }, 30_000);
 

@@ -15,6 +15,6 @@ test("[CV-6][TP-29] without a template, making a workspace says how to come by o
   const SLIPWAY_DOCKER_HOST = "unix:///nowhere/docker.sock";
   const doctor = await world.run(["doctor"], { env: { SLIPWAY_DOCKER_HOST } });
   expect(doctor.out).toMatch(
-    /docker.*workspaces cannot be containers: .*\/nowhere\/docker\.sock: there is no such socket/,
+    /docker.*Docker workspaces are not available: .*\/nowhere\/docker\.sock: there is no such socket/,
   );
 }, 60_000);

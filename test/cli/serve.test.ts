@@ -68,7 +68,9 @@ test("[CF-8] announces the real address, the setup link, the documentation and t
   expect(printed[1]).toEndWith(" http://127.0.0.1:4711/setup?token=abc");
   expect(printed[2]).toBe("API documentation: http://127.0.0.1:4711/swagger");
   expect(printed[3]).toBe("Data directory: /srv/slipway");
-  expect(printed[4]).toStartWith("Local workspaces are offered to owners of the deployment, who can do with them");
+  expect(printed[4]).toStartWith(
+    "Local workspaces are available to owners of the deployment, who can do everything there",
+  );
 });
 
 test("[CF-8] stops the server, then the context, and exits 0", async () => {

@@ -92,7 +92,7 @@ describe("https", () => {
           "--tls-key-file",
           key,
         ]);
-      expect((await doctor(one.key)).printed).toMatch(/ok +certificate +good until/);
+      expect((await doctor(one.key)).printed).toMatch(/ok +certificate +valid until/);
       expect((await doctor(other.key)).printed).toMatch(/WRONG +certificate/);
     },
   );

@@ -7,7 +7,7 @@ import { forPeople } from "./remote.ts";
 import { forgetSession, readSession, type Session } from "./session.ts";
 
 export const run: RunVerb = async (input) => {
-  // Programs confirm what nobody is asked here.
+  // Accepts --yes for programs, although there is no confirmation.
   const { words, has } = readArguments(input.argv, { switches: ["yes"], short: { y: "yes" } });
   noWords(words);
   return forPeople("logout", input, async () => {

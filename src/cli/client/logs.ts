@@ -12,7 +12,7 @@ import { EXIT, type RunVerb } from "../verb.ts";
 import { readMessages, withServer } from "./remote.ts";
 import { listAgents, workspaceAsked } from "./workspaces/find.ts";
 
-/** Prints a line; rejects once nobody reads any more, as in `slipway logs dev --follow | head -1`. */
+/** Prints a line; rejects once the reader is closed, as in `slipway logs dev --follow | head -1`. */
 type Print = (line: unknown) => Promise<void>;
 
 export const run: RunVerb = async (input) => {

@@ -23,7 +23,7 @@ export interface Remote {
 
 type Flags = { url?: string; token?: string };
 
-/** The client of the flags, the environment or the kept session, in this order. Throws VerbFailure when nobody is signed in. */
+/** The client of the flags, the environment or the kept session, in this order. Throws VerbFailure if there is no session. */
 export const makeClient = (input: VerbInput, flags: Flags): Client => {
   const given = { url: flags.url, token: flags.token };
   const { url, token } = loadClientConfig(input, given, readSession(input));
@@ -89,7 +89,7 @@ const aborted = (signal: AbortSignal): Promise<undefined> =>
     signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
 
-/** What is said of an error that people can mend; undefined for a defect of this program. */
+/** The message of an error that the user can fix; undefined for a defect of this program. */
 const formatError = (error: unknown, where: string): string | undefined => {
   if (error instanceof UsageError) return undefined;
   if (error instanceof VerbFailure) return error.message;

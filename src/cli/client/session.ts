@@ -1,5 +1,5 @@
 // The session that `login` keeps for the other verbs: one file in the user's own configuration folder, or the files `url` and `session` of
-// the folder that the caller names, which nobody else can read (rule CV-1). Its token is for the server it came from and is sent to no other.
+// the folder that the caller names, readable only by the user (rule CV-1). Its token is for the server it came from and is sent to no other.
 import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
 import { dirname, isAbsolute, join } from "node:path";
 import { VerbFailure } from "../failure.ts";

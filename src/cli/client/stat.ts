@@ -139,7 +139,7 @@ const ownCpu: OwnFigure = async ({ clock, env }) => {
   await pause(clock, LOOK_MS);
   const passed = clock.monotonic() - begun;
   let used = 0;
-  // One that has begun meanwhile has used all its time since.
+  // A process that started in between has used all its time since.
   for (const [pid, ms] of readOwnUse(env[AGENT_MARK] ?? "")?.cpu_ms ?? []) used += ms - (before.cpu_ms.get(pid) ?? 0);
   return { used: used / passed, total: availableParallelism(), unit: "cores" };
 };
@@ -153,7 +153,7 @@ const ownMemory: OwnFigure = async ({ env }) => {
 const ownDisk: OwnFigure = async ({ env }) => {
   if (!env.HOME) return undefined;
   const child = Bun.spawn(["du", "-skx", env.HOME], { stdout: "pipe", stderr: "ignore" });
-  // It counts what it can read, and ends with 1 when a file has gone meanwhile.
+  // `du` counts what it can read, and exits with 1 if a file disappears.
   const kibibytes = Number.parseInt(await child.stdout.text(), 10);
   return Number.isNaN(kibibytes) ? undefined : { used: kibibytes * 1024, total: null, unit: "bytes" };
 };

@@ -27,7 +27,7 @@ const candidates = async (
   typed: string,
 ): Promise<Candidate[]> => {
   const [name, ...rest] = before;
-  if (name === undefined) return [{ text: "help", help: "Explain a verb." }, ...verbs.map(asCandidate)];
+  if (name === undefined) return [{ text: "help", help: "Explain a command." }, ...verbs.map(asCandidate)];
   if (name === "help") return before.length === 1 ? verbs.map(asCandidate) : [];
   const verb = verbs.find((one) => one.name === name);
   if (!verb) return [];

@@ -1,4 +1,4 @@
-// Names of what a server has, for completion. Whatever goes wrong, there are none: nobody waits at a key for an explanation.
+// Names of what a server has, for completion. Errors yield no names: a user who presses Tab expects no explanation.
 import { pause } from "#base/retry.ts";
 import { SCOPES } from "#schema/users/scopes.ts";
 import { SITE_ROLES } from "#schema/users/user.ts";
@@ -15,7 +15,7 @@ export const FILES = ":files";
 export type Names = Named | "scope" | "role" | "organization" | "model";
 type Candidate = { text: string; help?: string };
 
-/** Longer than this nobody waits for a key. */
+/** The longest acceptable wait after pressing Tab. */
 const PATIENCE_MS = 1500;
 
 /** `before` is what was typed so far: a server or a user may be named there. `word` is what is done to what has the name, such as `start`. */

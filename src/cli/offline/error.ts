@@ -1,4 +1,4 @@
-/** Something a person can mend; ends the verb with 1 and these words. */
+/** An error that the user can fix; ends the command with exit code 1 and this message. */
 export class MachineError extends Error {
   override readonly name = "MachineError";
 }

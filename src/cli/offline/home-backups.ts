@@ -57,9 +57,9 @@ export const extractOne: RunVerb = (input) =>
     const store = openStore(input, argv);
     const all = matching(await store.list(), wanted);
     const manifest = all[0];
-    if (!manifest) throw new HomeBackupError(`There is no backup ${wanted} in ${store.place.url}.`);
+    if (!manifest) throw new HomeBackupError(`there is no backup ${wanted} in ${store.place.url}.`);
     const workspaces = new Set(all.map(({ workspace_id }) => workspace_id));
-    if (workspaces.size > 1) throw new HomeBackupError(`${wanted} names several workspaces. Name a backup by its ID.`);
+    if (workspaces.size > 1) throw new HomeBackupError(`several workspaces match ${wanted}; use the ID of a backup`);
     await extract(store.read(manifest, input.signal), folder);
     const { created_at, owner_name, workspace_name } = manifest;
     const shown = `The files of ${plain(`${owner_name}/${workspace_name}`)} as of ${new Date(created_at).toISOString()} are in ${folder}.`;
@@ -85,7 +85,9 @@ const openStore = (input: VerbInput, argv: readonly string[]): HomeBackupStore =
   const deps = { config, clock: input.clock, path: input.env.PATH, recovery_key: readRecoveryKey(config) };
   const store = HomeBackupStore.open(deps);
   if (store) return store;
-  throw new HomeBackupError("Say where the backups are: --home-backup-dir, or --home-backup-s3-bucket and its keys.");
+  throw new HomeBackupError(
+    "set the location of the backups: --home-backup-dir, or --home-backup-s3-bucket and its keys",
+  );
 };
 
 const readRecoveryKey = ({ home_backup_recovery_key, encryption_key, data_dir }: Config): string => {

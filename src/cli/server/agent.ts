@@ -1,4 +1,4 @@
-// `slipway agent`: the daemon inside a workspace. Runs until it is told to stop.
+// `slipway agent`: the daemon inside a workspace. Runs until stopped.
 import { loadDaemonConfig, SECRET_VARIABLES } from "#base/config.ts";
 import { startLogging } from "../logging.ts";
 import { EXIT, type RunVerb } from "../verb.ts";

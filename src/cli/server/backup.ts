@@ -43,7 +43,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** What a person at the machine can mend is said in a sentence, with the data directory where it matters; answers the exit code. */
+/** Prints an error that the operator can fix in a sentence, with the data directory if relevant; returns the exit code. */
 export const forPeople = async (
   verb: string,
   { printError }: VerbInput,

@@ -1,4 +1,4 @@
-// `slipway provisioner`: a worker of its own. Takes builds from a server and does them here, until it is told to stop.
+// `slipway provisioner`: an external worker. Takes builds from a server and runs them here, until stopped.
 import { rmSync } from "node:fs";
 import { hostname } from "node:os";
 import { join, resolve } from "node:path";

@@ -1,4 +1,4 @@
-// `slipway serve`: reads the settings, opens the context, starts the server, announces it, and stops it when told to.
+// `slipway serve`: reads the settings, opens the context, starts the server, announces it, and stops it on a signal.
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import type { Clock } from "#base/clock.ts";
@@ -161,7 +161,7 @@ export const serve = async <Context extends ServedContext>(
   }
   await announce(input, config, server, context);
   void warnOfContainers(config, clock);
-  // Unfit: an orderly stop would try to write. What was acknowledged is on disk, so leaving at once loses nothing.
+  // Unfit: an orderly stop would try to write. What was acknowledged is on disk, so exiting immediately loses nothing.
   if ((await Promise.race([aborted(signal), unfit])) instanceof Error) return EXIT.failed;
   const stopped = (async () => {
     await server.stop("the server is shutting down");
@@ -170,7 +170,7 @@ export const serve = async <Context extends ServedContext>(
   return withinDeadline(clock, config.shutdown_timeout, stopped);
 };
 
-/** As a node of a cluster: waits until it is the active one. A spare that is told to stop has nothing to write. */
+/** As a node of a cluster: waits until it is the active one. A spare has nothing to write when it stops. */
 const standBy = async (
   input: VerbInput,
   config: Config,

@@ -8,7 +8,7 @@ export const ACCOUNT = group({
   help: "Show and change settings of your account.",
   details: () =>
     [
-      "Workspaces install dotfiles before their start scripts, from their next start on, where the template allows it.",
+      "Workspaces install dotfiles before their start scripts. Changes apply from the next start, if the template allows dotfiles.",
       CONNECTION(),
     ].join("\n"),
   words: [
@@ -21,7 +21,7 @@ export const ACCOUNT = group({
     {
       name: "deploy-keys list",
       usage: "",
-      help: "Lists your deploy keys: each lets your workspaces reach one private repository.",
+      help: "Lists your deploy keys, each of which gives your workspaces access to one private repository.",
       load: async () => ({ run: (await import("../client/account/deploy-keys.ts")).list }),
     },
     {

@@ -10,7 +10,7 @@ export const CONNECTIONS = group({
   words: [
     {
       name: "list",
-      usage: "[WORDS] [--limit N]",
+      usage: "[FILTER] [--limit N]",
       help: "Lists the newest 50 (or N) connections. Filter with terms such as username:me, type:ssh or status:ongoing.",
       load: () => import("../client/connections/list.ts"),
     },

@@ -12,8 +12,8 @@ export const HOME_BACKUPS = group({
   details: () =>
     [
       "BACKUP is an ID or a unique prefix of one; restore takes the newest by default.",
-      "key, search and extract need no server and take the settings of `serve`: on another machine, the location and",
-      "SLIPWAY_HOME_BACKUP_RECOVERY_KEY with what `slipway home-backups key` has printed.",
+      "key, search and extract work without a server and take the settings of `serve`. On another machine, pass the location",
+      "and set SLIPWAY_HOME_BACKUP_RECOVERY_KEY to the key that `slipway home-backups key` printed.",
       CONNECTION(),
     ].join("\n"),
   words: [
@@ -21,7 +21,7 @@ export const HOME_BACKUPS = group({
       name: "create",
       names,
       usage: "WORKSPACE [--no-wait]",
-      help: "Backs up a workspace's files now. Running programs are paused while a snapshot is made.",
+      help: "Backs up a workspace's files now. Running programs are paused while a snapshot is created.",
       load: () => import("../client/home-backups/create.ts"),
     },
     {
@@ -35,7 +35,7 @@ export const HOME_BACKUPS = group({
       name: "restore",
       names,
       usage: "WORKSPACE [BACKUP] [--as NAME] [--no-snapshot] [--yes]",
-      help: "Replaces the workspace's files with those of a backup, after a snapshot of what it has. --as creates another workspace instead.",
+      help: "Replaces the workspace's files with those of a backup, after creating a snapshot; --as creates a new workspace from the backup instead.",
       load: () => import("../client/home-backups/restore.ts"),
     },
     {
@@ -48,7 +48,7 @@ export const HOME_BACKUPS = group({
     {
       name: "key",
       usage: "[--json] [settings]",
-      help: "Prints the recovery key, which opens all backups on any machine. Keep it in a safe place.",
+      help: "Prints the recovery key, which decrypts all backups on any machine. Keep it in a safe place.",
       load: async () => ({ run: (await offline()).key }),
     },
     {

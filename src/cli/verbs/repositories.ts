@@ -7,31 +7,31 @@ const load = () => import("../client/repositories/prebuilds.ts");
 export const REPOSITORIES = group({
   area: "templates",
   name: "repositories",
-  help: "Build images of repositories ahead, so that workspaces start in seconds.",
-  details: () => `REPOSITORY is a link, the last part of one, or an ID.\n${CONNECTION()}`,
+  help: "Build repository images in advance, so that workspaces start in seconds.",
+  details: () => `REPOSITORY is a link, the last segment of one, or an ID.\n${CONNECTION()}`,
   words: [
     {
       name: "list",
       usage: "",
-      help: "Lists the repositories whose images are built ahead.",
+      help: "Lists the repositories whose images are built in advance.",
       load: async () => ({ run: (await load()).list }),
     },
     {
       name: "add",
       usage: "LINK [--every HOURS] [--keep N]",
-      help: "Builds the image of the default branch's newest commit now, after each push and every so many hours. Prints the webhook's address and secret.",
+      help: "Builds the image of the default branch now, after each push, and every HOURS hours. Prints the webhook's URL and secret.",
       load: async () => ({ run: (await load()).add }),
     },
     {
       name: "build",
       usage: "REPOSITORY",
-      help: "Looks for a new commit now and builds its image.",
+      help: "Checks for new commits now and builds the image of the newest one.",
       load: async () => ({ run: (await load()).build }),
     },
     {
       name: "remove",
       usage: "REPOSITORY",
-      help: "Builds no more images of the repository ahead.",
+      help: "Stops building images of the repository in advance.",
       load: async () => ({ run: (await load()).remove }),
     },
   ],

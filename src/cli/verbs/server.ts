@@ -1,4 +1,4 @@
-// The verbs that run a server or look after one, and those that git and a workspace call.
+// The commands that run and maintain a server, and the ones that git and workspaces call.
 import { DAEMON_ENV_PREFIX, DAEMON_SETTINGS } from "#base/config/daemon-settings.ts";
 import { settingsHelp } from "#base/config/describe.ts";
 import { SERVER_SETTINGS } from "#base/config/settings.ts";
@@ -223,7 +223,7 @@ export const OPERATING: readonly Verb[] = [
         "--unit NAME        the service that runs the program (default: slipway.service)",
         "--program PATH     the program to replace (default: this one)",
         "Downloads from release_url and verifies the signature. If the newer version does not start, the previous program and data are",
-        "restored. Takes the settings of `serve`; without any, those that the running service was started with.",
+        "restored. Takes the settings of `serve`; without any, the settings of the running service.",
       ].join("\n"),
     load: () => import("../server/upgrade/upgrade.ts"),
   },

@@ -14,7 +14,7 @@ const shortcut = (name: string, word = name): Verb => {
   return { name, area: "workspaces", help, usage, details: CONNECTION, ...(names ? { names } : {}), load };
 };
 
-/** Those that run: `slipway ls status:running`. */
+/** Lists running workspaces: `slipway ls status:running`. */
 const RUNNING: Verb = {
   ...shortcut("ps", "list"),
   help: "Lists your running workspaces.",

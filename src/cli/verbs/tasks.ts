@@ -13,7 +13,7 @@ export const TASKS = group({
   words: [
     {
       name: "list",
-      usage: "[WORDS] [--all]",
+      usage: "[FILTER] [--all]",
       help: "Lists your tasks, or all that you can see. Filter with terms such as status:active.",
       load: () => import("../client/tasks/list.ts"),
     },

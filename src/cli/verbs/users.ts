@@ -14,7 +14,7 @@ export const USERS = group({
   words: [
     {
       name: "list",
-      usage: "[WORDS]",
+      usage: "[FILTER]",
       help: "Lists the users you can see. Filter with terms such as status:suspended or role:auditor.",
       load: () => import("../client/users/list.ts"),
     },

@@ -14,7 +14,7 @@ export const WORKSPACES = group({
   words: [
     {
       name: "list",
-      usage: "[WORDS] [--all]",
+      usage: "[FILTER] [--all]",
       help: "Lists your workspaces, or all that you can see. Filter with terms such as status:running.",
       load: () => import("../client/workspaces/list.ts"),
     },
@@ -92,7 +92,7 @@ export const WORKSPACES = group({
       name: "delete",
       names,
       usage: "WORKSPACE [--yes] [--permanent] [--orphan] [--no-wait]",
-      help: "Deletes a workspace after you confirm; --permanent keeps nothing in the trash, --orphan leaves behind resources that cannot be removed.",
+      help: "Deletes a workspace after confirmation; --permanent skips the trash, --orphan leaves resources behind that cannot be removed.",
       load: () => import("../client/workspaces/delete.ts"),
     },
     {

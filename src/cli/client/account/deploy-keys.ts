@@ -45,7 +45,7 @@ export const revoke: RunVerb = async (input) => {
   return withServer("account deploy-keys revoke", input, value, async ({ client }) => {
     const key = await find(client, await orAsked(input, word, "Repository"));
     await client.delete(`/api/v2/users/me/deploy-keys/${key.id}`);
-    const said = `The deploy key for ${plain(key.url)} is revoked. Remove its public key at the host, too.`;
+    const said = `The deploy key for ${plain(key.url)} is revoked. Also remove its public key from the repository's settings.`;
     input.print(has.json ? JSON.stringify(key) : said);
     return EXIT.ok;
   });

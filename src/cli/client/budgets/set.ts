@@ -21,7 +21,7 @@ const oneOf = <const V extends readonly string[]>(option: string, values: V, giv
   return found;
 };
 
-/** The id of what is limited. Throws VerbFailure when there is none of that name. */
+/** The ID of what is limited. Throws VerbFailure if the name is unknown. */
 const idFor = async (
   client: Client,
   scope: BudgetScope,

@@ -20,7 +20,7 @@ export const run: RunVerb = async (input) => {
 
 type Input = { readonly id: string; readonly instructions: string; readonly waits: boolean; readonly json: boolean };
 
-/** Shows the summary as it comes, unless nobody waits for it. Throws VerbFailure when none exists. */
+/** Prints the summary as it arrives, unless with --no-wait. Throws VerbFailure if there is none. */
 export const compact = async (
   input: VerbInput,
   remote: Remote,

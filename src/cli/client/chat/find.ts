@@ -10,7 +10,7 @@ import { plain } from "../../text.ts";
 import type { VerbInput } from "../../verb.ts";
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-/** Chats that are looked through for the beginning of an id: those that moved last. */
+/** How many chats are searched for the prefix of an ID: the most recently active ones. */
 const RECENT = 200;
 
 /** The chat of an id or of its beginning. Throws VerbFailure when none or several are meant. */

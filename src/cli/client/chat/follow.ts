@@ -80,7 +80,7 @@ export const follow = async (input: VerbInput, { client }: Remote, following: Fo
 class Place {
   after: number;
   #status: ChatStatus | undefined;
-  /** The client's tools are waited for: nobody here has them. */
+  /** The turn waits for tools of a client, which this command does not provide. */
   #waitsForResults = false;
   #queued = 0;
   #step = "";
@@ -95,7 +95,7 @@ class Place {
     if (event.type === "status") this.#waitsForResults = false;
     if (event.type === "action_required") this.#waitsForResults = event.action_required.kind === undefined;
     if (event.type === "queue_update") this.#queued = event.queued_messages.length;
-    // A history that was changed is told from its beginning.
+    // An edited history is printed from its beginning.
     if (event.type === "history_reset") this.after = 0;
     if (event.type === "message") {
       if (event.message.id <= this.after) return false;

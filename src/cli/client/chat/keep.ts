@@ -25,9 +25,9 @@ export const run: RunVerb = async (input) => {
     const workspace = await client.get(`/api/v2/workspaces/${workspace_id}`);
     const what =
       way === undefined
-        ? "This deletes the forks of all ways."
-        : `This replaces all files of ${plain(workspace.name)} with those of way ${way}, after a snapshot, and deletes all forks.`;
-    if (!has.yes) await mustAgree(input, `${what} Go on?`);
+        ? "This moves the forks of all ways to the trash and archives their chats."
+        : `This creates a snapshot of ${plain(workspace.name)}, replaces all of its files with those of way ${way}, and moves all forks to the trash.`;
+    if (!has.yes) await mustAgree(input, `${what} Continue?`);
     const path = `/api/v2/chats/${chat_id}/trials/${id}` as const;
     const begin = (): Promise<Trial> =>
       way === undefined ? client.post(`${path}/discard`) : client.post(`${path}/keep`, { way });
@@ -36,9 +36,9 @@ export const run: RunVerb = async (input) => {
     const kept = trial.ways.find(({ number }) => number === trial.kept_way);
     if (has.json) input.print(JSON.stringify(trial));
     else if (trial.status === "kept" && kept) {
-      input.print(`Way ${kept.number} was kept. Its chat is ${kept.chat_id.slice(0, 8)}.`);
+      input.print(`Kept way ${kept.number}. Its chat is ${kept.chat_id.slice(0, 8)}.`);
     } else input.print(describeTrial(trial));
-    if (trial.status === "ready") throw new VerbFailure(`nothing was kept: ${plain(trial.error)}`);
+    if (trial.status === "ready") throw new VerbFailure(`the way was not kept: ${plain(trial.error)}`);
     return EXIT.ok;
   });
 };

@@ -55,7 +55,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** What was said so far is kept. */
+/** Existing messages are kept. */
 export const interrupt = async (client: Client, chat_id: string): Promise<void> => {
   await client.post(`/api/v2/chats/${chat_id}/interrupt`).catch(() => {});
 };

@@ -28,7 +28,7 @@ export const isAttended = (input: VerbInput): boolean => input.isTerminal && get
 export type PermissionDeskOptions = {
   readonly client: Client;
   readonly way: PermissionWay;
-  /** Events are printed as they are: nobody is asked. */
+  /** Prints events without asking. */
   readonly json: boolean;
   /** Says something on a line of its own. */
   readonly note: (text: string) => void;
@@ -87,7 +87,7 @@ export class PermissionDesk {
     this.#answering = this.#answering.then(() => this.#answer(request));
   }
 
-  /** Nobody is asked any more. */
+  /** Stops asking. */
   async close(): Promise<void> {
     for (const chat_id of [...this.#open.keys()]) this.#withdraw(chat_id);
     await this.#answering;

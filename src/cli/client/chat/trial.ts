@@ -32,11 +32,11 @@ export const describeTrial = ({ ways, error, status, kept_way }: Trial): string 
     way.chat_id.slice(0, 8),
   ]);
   const problems = ways.flatMap((way) => (way.error === "" ? [] : [`Way ${way.number}: ${plain(way.error)}`]));
-  const end = status === "kept" ? [`Way ${kept_way} was kept.`] : status === "discarded" ? ["No way was kept."] : [];
+  const end = status === "kept" ? [`Kept way ${kept_way}.`] : status === "discarded" ? ["Discarded all ways."] : [];
   return [
     asTable(["WAY", "STATUS", "CHANGES", "CHECK", "TIME", "COST", "CHAT"], rows),
     ...problems,
-    ...(error === "" ? [] : [`Nothing was kept: ${plain(error)}`]),
+    ...(error === "" ? [] : [`The way was not kept: ${plain(error)}`]),
     ...end,
   ].join("\n");
 };
@@ -52,7 +52,7 @@ const formatTime = ({ started_at, ended_at }: TrialWay): string => {
   return ms < 60_000 ? `${Math.round(ms / 1_000)} s` : span(ms);
 };
 
-/** What a way does now, in a line. */
+/** Describes the state of a way in a line. */
 export const describeWay = ({ number, status, chat_id, error }: TrialWay): string => {
   const more = status === "needs_you" ? `: slipway chat watch ${chat_id.slice(0, 8)}` : error && `: ${plain(error)}`;
   return `Way ${number}: ${WORDS[status]}${more}`;
@@ -85,6 +85,6 @@ export const followTrial = async (
     if (isThere(trial)) return trial;
   }
   throw new VerbFailure(
-    `the server ended the stream. \`slipway chat ways ${trial.chat_id.slice(0, 8)}\` shows how far the ways are.`,
+    `the server ended the stream. \`slipway chat ways ${trial.chat_id.slice(0, 8)}\` shows their progress.`,
   );
 };

@@ -1,4 +1,4 @@
-// `slipway groups create NAME [--display-name TEXT] [--quota N]`: a group that has nobody in it yet.
+// `slipway groups create NAME [--display-name TEXT] [--quota N]`: creates an empty group.
 import { readArguments } from "../../arguments.ts";
 import { oneWord, orAsked } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -1,4 +1,4 @@
-// `slipway groups delete GROUP [--yes]`: its members lose what was shared with it, once someone has said so again.
+// `slipway groups delete GROUP [--yes]`: deletes a group after confirmation; its members lose access to what was shared with it.
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustBeMeant } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -1,4 +1,4 @@
-// `slipway groups edit GROUP [--name NAME] [--display-name TEXT] [--quota N]`: what is left out stays.
+// `slipway groups edit GROUP [--name NAME] [--display-name TEXT] [--quota N]`: changes a group; omitted options are unchanged.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

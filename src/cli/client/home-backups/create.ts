@@ -18,8 +18,8 @@ export const run: RunVerb = async (input) => {
     const name = backup.id.slice(0, 8);
     const state =
       backup.status === "ready"
-        ? `Backup ${name} is in ${plain(backup.location)}: ${size(backup.bytes)}, ${size(backup.added_bytes)} of it new.`
-        : `Backup ${name} is being made.`;
+        ? `Backup ${name} is in ${plain(backup.location)}: ${size(backup.bytes)}, of which ${size(backup.added_bytes)} new.`
+        : `Backup ${name} is being created.`;
     input.print(has.json ? JSON.stringify(backup) : state);
     return EXIT.ok;
   });

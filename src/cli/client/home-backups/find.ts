@@ -14,7 +14,7 @@ export const listHomeBackups = (client: Client, { id }: Which): Promise<HomeBack
 /** The backup that `wanted` names, or the newest that can be restored. */
 export const findHomeBackup = async (client: Client, workspace: Workspace, wanted?: string): Promise<HomeBackup> => {
   const { backups } = await listHomeBackups(client, workspace);
-  const list = `\`slipway home-backups list ${workspace.name}\` shows them.`;
+  const list = `\`slipway home-backups list ${workspace.name}\` lists them.`;
   if (wanted === undefined) {
     const newest = backups.find(({ status, error }) => status === "ready" && error === "");
     if (!newest) throw new VerbFailure(`${workspace.name} has no backup that can be restored. ${list}`);
@@ -22,7 +22,7 @@ export const findHomeBackup = async (client: Client, workspace: Workspace, wante
   }
   const [found, more] = backups.filter(({ id }) => id.startsWith(wanted.toLowerCase()));
   if (!found) throw new VerbFailure(`${workspace.name} has no backup ${plain(wanted)}. ${list}`);
-  if (more) throw new VerbFailure(`${plain(wanted)} names several backups of ${workspace.name}; use an ID. ${list}`);
+  if (more) throw new VerbFailure(`several backups of ${workspace.name} match ${plain(wanted)}; use an ID. ${list}`);
   return found;
 };
 

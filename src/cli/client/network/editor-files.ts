@@ -141,7 +141,7 @@ export const proxyLog = ({ clock, parentPid = 0 }: VerbInput, folder: string | u
     try {
       appendFileSync(file, text, { mode: 0o600 });
     } catch {
-      // A connection does not end because nobody can write about it.
+      // A connection continues if its log can't be written.
     }
   };
 };

@@ -45,7 +45,7 @@ export const join = (
     hasLargeSegments,
     link: (key, receive, back) =>
       new RelayLink({ url: client.url, headers: client.extraHeaders, key, clock, random: systemRandom, receive, back }),
-    // Nobody is offered anything here.
+    // The client offers no services.
     accept: (connection) => connection.reset("This is a client."),
     ...(datagram ? { datagram: (_, one) => datagram(one) } : {}),
   });
@@ -73,7 +73,7 @@ const stayJoined = async ({ client, path, peer, clock, signal }: Stay): Promise<
     if (signal.aborted) return;
     if (closed?.code === NO_ACCESS) throw new VerbFailure(`the server revoked your access: ${closed.reason}`);
     if (closed) wait = AGAIN_MS;
-    // A refusal is told apart from a server that is away.
+    // Distinguishes a refusal from an unreachable server.
     else await throwIfRefused(client, path);
     await pause(clock, wait);
   }

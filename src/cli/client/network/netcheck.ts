@@ -58,7 +58,7 @@ export const netcheck = async (input: VerbInput, client: Client) => {
             {
               can_exchange_messages: trip !== undefined,
               round_trip_ping_ms: Math.round(trip ?? 0),
-              // Everything goes through the relay: nobody looks for addresses of their own.
+              // All traffic goes through the relay: there is no address discovery.
               stun: { Enabled: false, CanSTUN: false },
               node: { STUNOnly: false },
             },

@@ -15,7 +15,7 @@ export const configFile = ({ HOME }: VerbInput["env"], given: string | undefined
   return join(HOME, ".ssh", "config");
 };
 
-/** The text without our section. Throws VerbFailure when one of its ends is missing: nobody knows then what is ours. */
+/** The text without our section. Throws VerbFailure if one of its markers is missing, because its extent is unknown then. */
 export const withoutSection = (text: string): string => {
   const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
   if (begin < 0 && end < 0) return text;

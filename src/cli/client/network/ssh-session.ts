@@ -72,7 +72,7 @@ const connected = (client: Client, config: ConnectConfig): Promise<void> =>
     client.connect(config);
   });
 
-/** A channel, how it ends, and its exit code. All of it may come in one packet, so anyone who listens must listen at once. */
+/** A channel, how it ends, and its exit code. All may arrive in one packet, so listeners must be attached immediately. */
 type Opened = { readonly channel: ClientChannel; readonly closed: Promise<void>; readonly code: Promise<number> };
 
 const opened = (open: (done: (error: Error | undefined, channel: ClientChannel) => void) => unknown): Promise<Opened> =>

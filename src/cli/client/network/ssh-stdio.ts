@@ -21,7 +21,7 @@ export const passStdio = async (
     }
     await connection.end();
   })();
-  // Anyone who stops reading is told by the other direction.
+  // A reader that stops is detected in the other direction.
   there.catch(() => {});
   for await (const chunk of connection) {
     traffic.down(chunk.byteLength);

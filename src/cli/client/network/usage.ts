@@ -11,7 +11,7 @@ const NONE = "disable";
 
 type App = (typeof USAGE_APPS)[number];
 
-/** The app that `--usage-app` names; undefined where nothing is to be told. Throws UsageError. */
+/** The app that `--usage-app` names; undefined if usage is not reported. Throws UsageError. */
 export const usageApp = (given: string | undefined): App | undefined => {
   if (given === undefined || given === NONE) return undefined;
   const app = USAGE_APPS.find((one) => one === given);

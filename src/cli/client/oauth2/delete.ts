@@ -1,4 +1,4 @@
-// `slipway oauth2 apps delete APP [--yes]`: what people have granted it ends, once someone has said so again.
+// `slipway oauth2 apps delete APP [--yes]`: deletes an application and revokes its grants, after confirmation.
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustBeMeant } from "../../asked.ts";
 import { plain } from "../../text.ts";

@@ -1,4 +1,4 @@
-// `slipway oauth2 apps edit APP [--name NAME] [--callback-url URL] …`: what is left out stays.
+// `slipway oauth2 apps edit APP [--name NAME] [--callback-url URL] …`: changes an application; omitted options are unchanged.
 import { usageError } from "#base/usage-error.ts";
 import type { UpdateOAuth2App } from "#schema/oauth2/app.ts";
 import { readArguments } from "../../arguments.ts";

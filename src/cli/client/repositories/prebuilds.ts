@@ -33,9 +33,9 @@ export const add: RunVerb = async (input) => {
     const made = await client.post<CreatedRepositoryPrebuild>(PATH, body);
     const { prebuild, secret } = made;
     const lines = [
-      `The image of ${plain(prebuild.url)} is being built.`,
+      `Building the image of ${plain(prebuild.url)}.`,
       `Webhook: ${prebuild.webhook_url}`,
-      `Secret, shown only now: ${secret}`,
+      `Secret (not shown again): ${secret}`,
     ];
     input.print(has.json ? JSON.stringify(made) : lines.join("\n"));
     return EXIT.ok;
@@ -45,13 +45,13 @@ export const add: RunVerb = async (input) => {
 export const build: RunVerb = (input) =>
   onOne(input, "build", async (client, { id, url }) => {
     await client.post(`${PATH}/${id}/build`);
-    return `Looking for a new commit of ${plain(url)}.`;
+    return `Checking ${plain(url)} for new commits.`;
   });
 
 export const remove: RunVerb = (input) =>
   onOne(input, "remove", async (client, { id, url }) => {
     await client.delete(`${PATH}/${id}`);
-    return `Images of ${plain(url)} are no longer built ahead.`;
+    return `Removed ${plain(url)}. Its images are no longer built in advance.`;
   });
 
 const onOne = (
@@ -82,15 +82,15 @@ const whole = (flag: string, text: string): number => {
 
 const named = (all: readonly RepositoryPrebuild[], wanted: string): RepositoryPrebuild => {
   const [first, second] = all.filter(({ id, url, name }) => [id, url, name].includes(wanted));
-  const where = "`slipway repositories list` shows them.";
-  if (!first) throw new VerbFailure(`No images of ${plain(wanted)} are built ahead. ${where}`);
-  if (second) throw new VerbFailure(`${plain(wanted)} names several repositories; use the link. ${where}`);
+  const where = "`slipway repositories list` lists them.";
+  if (!first) throw new VerbFailure(`there is no repository prebuild ${plain(wanted)}. ${where}`);
+  if (second) throw new VerbFailure(`several repositories are named ${plain(wanted)}; use the link. ${where}`);
   return first;
 };
 
 const shown = (all: readonly RepositoryPrebuild[]): string =>
   all.length === 0
-    ? "No images are built ahead. `slipway repositories add LINK` adds a repository."
+    ? "No repository prebuilds. Add one with `slipway repositories add LINK`."
     : asTable(
         ["REPOSITORY", "STATUS", "COMMIT", "BUILT", "ADDED BY"],
         all.map((one) => [

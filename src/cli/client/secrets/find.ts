@@ -1,4 +1,4 @@
-// Secrets by name, and their values: from a file or a pipe, or typed where nobody sees it. Never from an argument, which others on the
+// Secrets by name, and their values: from a file or a pipe, or typed without echo. Never from an argument, which others on the
 // machine can read.
 import { usageError } from "#base/usage-error.ts";
 import type { UserSecret } from "#schema/users/user-secret.ts";
@@ -24,7 +24,7 @@ export const toSecretFields = ({ env, file, description }: Given) => ({
   ...(description === undefined ? {} : { description }),
 });
 
-/** One line end at the end is the editor's. Throws UsageError when none exists, or nobody to ask. */
+/** Strips one trailing newline, which editors add. Throws UsageError if there is no value, or no terminal to prompt on. */
 export const secretFrom = async (input: VerbInput, file: string | undefined): Promise<string> => {
   const text = file === undefined ? await typed(input) : read(input, file);
   if (text === "") throw usageError("secrets", "the value is empty");

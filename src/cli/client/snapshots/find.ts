@@ -45,8 +45,8 @@ const oneOf = (snapshots: readonly Snapshot[], wanted: string, workspace: string
   const exact = snapshots.filter((one) => one.id === wanted || one.name === wanted);
   const found = exact.length > 0 ? exact : snapshots.filter(({ id }) => id.startsWith(wanted.toLowerCase()));
   const [first, second] = found;
-  const list = `\`slipway snapshots list ${workspace}\` shows them.`;
+  const list = `\`slipway snapshots list ${workspace}\` lists them.`;
   if (!first) throw new VerbFailure(`${workspace} has no snapshot ${plain(wanted)}. ${list}`);
-  if (second) throw new VerbFailure(`${plain(wanted)} names several snapshots of ${workspace}; use an ID. ${list}`);
+  if (second) throw new VerbFailure(`several snapshots of ${workspace} match ${plain(wanted)}; use an ID. ${list}`);
   return first;
 };

@@ -46,7 +46,7 @@ const collectFiles = async (
   workspace: Workspace,
 ): Promise<Record<string, Uint8Array>> => {
   const found: Record<string, Uint8Array> = {};
-  // What cannot be had is told in its place: the rest is still of use.
+  // Missing parts are replaced with their error: the rest is still useful.
   const add = async (name: string, get: () => Promise<string>): Promise<void> => {
     const text = await get().catch((error: Error) => `could not be read: ${error.message}`);
     found[name] = strToU8(redacted(text));

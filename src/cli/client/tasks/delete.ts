@@ -1,4 +1,4 @@
-// `slipway tasks delete TASK [--yes]`: deletes a task with its workspace, once someone has said so again; its chat is archived.
+// `slipway tasks delete TASK [--yes]`: deletes a task with its workspace after confirmation; its chat is archived.
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustBeMeant } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

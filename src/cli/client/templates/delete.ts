@@ -1,4 +1,4 @@
-// `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces, once someone has said so again.
+// `slipway templates delete TEMPLATE [--yes]`: deletes a template without workspaces after confirmation.
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustBeMeant } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -23,7 +23,7 @@ export const run: RunVerb = async (input) => {
   });
 };
 
-/** The members of a request that the options stand for; those that were not given are left out. */
+/** The request members for the given options; other members are omitted. */
 export const toLimits = ({
   scope,
   address,

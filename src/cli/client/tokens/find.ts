@@ -9,7 +9,7 @@ import { userPath } from "../users/find.ts";
 /** Where the API has the tokens of a user. */
 export const tokensPath = (user: string | undefined) => `${userPath(user ?? "me")}/keys/tokens` as const;
 
-/** The tokens of a user, also those that have expired, oldest first. */
+/** The tokens of a user, including expired ones, oldest first. */
 export const listTokens = (client: Client, user: string | undefined): Promise<ApiKey[]> =>
   client.get(`${tokensPath(user)}?include_expired=true`);
 

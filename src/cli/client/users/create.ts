@@ -56,7 +56,7 @@ const toSignIn = ({ value, has }: Given): { login_type: "password" | "oidc" | "n
   return { login_type: type, hasPassword };
 };
 
-/** A made-up password is part of the answer: nobody could ask for it again. */
+/** The response includes a generated password, because it can't be shown again. */
 const said = ({ print }: VerbInput, user: User, password: string | undefined, json: boolean): void => {
   if (json) print(JSON.stringify(password === undefined ? user : { ...user, password }));
   else print(password === undefined ? `Created ${user.username}.` : `Created ${user.username}. Password: ${password}`);

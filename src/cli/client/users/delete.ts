@@ -1,4 +1,4 @@
-// `slipway users delete USER [--yes]`: deletes a user, once someone has said so again.
+// `slipway users delete USER [--yes]`: deletes a user after confirmation.
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustBeMeant } from "../../asked.ts";
 import { plain } from "../../text.ts";

@@ -19,14 +19,14 @@ export const userNamed = async (client: Client, name: string): Promise<User> => 
   });
 };
 
-/** The id of anyone who has an email address, or the address itself, which then belongs to nobody. */
+/** The ID of the user with an email address; the address itself if there is no such user. */
 const userAt = async (client: Client, email: string): Promise<string> => {
   const q = new URLSearchParams({ q: email, limit: "100" });
   const { users } = await client.get(`/api/v2/users?${q}`);
   return users.find((one) => emailKey(one.email) === emailKey(email))?.id ?? email;
 };
 
-/** The names of those that the caller may see, the first hundred. */
+/** The first hundred usernames that the caller can see. */
 export const userNames = async (client: Client): Promise<string[]> => {
   const { users } = await client.get("/api/v2/users?limit=100");
   return users.map(({ username }) => username);

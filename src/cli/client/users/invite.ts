@@ -46,7 +46,7 @@ const peopleIn = (
     throw usageError(file === undefined ? "argument" : "--file", `no email address in "${plain(wrong)}"`);
   if (people.length === 0) throw usageError("argument", "expected email addresses, or --file FILE");
   if (people.length > MAX_INVITED_AT_ONCE) {
-    throw usageError("argument", `expected at most ${MAX_INVITED_AT_ONCE} addresses per call, got ${people.length}`);
+    throw usageError("argument", `expected at most ${MAX_INVITED_AT_ONCE} addresses at a time, got ${people.length}`);
   }
   return [...people];
 };

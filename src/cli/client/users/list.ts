@@ -1,4 +1,4 @@
-// `slipway users list [WORDS…]`: those that the caller may see; words narrow the list as the search of the API does.
+// `slipway users list [FILTER…]`: lists the users that the caller can see; filters work as in the search of the API.
 import type { User } from "#schema/users/user.ts";
 import { readArguments } from "../../arguments.ts";
 import { asTable } from "../../options.ts";

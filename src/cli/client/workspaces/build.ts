@@ -21,12 +21,12 @@ export const DONE: Record<Transition, string> = { start: "is running", stop: "is
 
 export type Flags = { json: boolean; "no-wait": boolean };
 
-/** What `start` and `restart` are told alike: which workspace, with which values, and whether by its template's newest version. */
+/** Arguments of both `start` and `restart`: the workspace, parameter values, and whether to update. */
 export const readStart = (input: VerbInput) => {
   const { words, value, list, has } = readArguments(input.argv, {
     values: ["reason"],
     lists: ["parameter"],
-    // Programs confirm what nobody is asked here.
+    // Accepts --yes for programs, although there is no confirmation.
     switches: ["update", "no-wait", "yes"],
     short: { y: "yes" },
   });
@@ -60,7 +60,7 @@ export const askForBuild = async (
   return client.post(`/api/v2/workspaces/${id}/builds`, ask).catch(explainRefusal({ name, status }));
 };
 
-/** Stops it if it runs and starts it again, which the server does also when nobody waits; answers the build that comes first. */
+/** Restarts it on the server, which finishes even if the client stops waiting. Returns the first build. */
 export const askForRestart = (
   client: Client,
   { id, name, latest_build: { status } }: Workspace,

@@ -1,4 +1,4 @@
-// `slipway workspaces delete WORKSPACE [--yes]`: deletes it with all that is in it, once someone has said so again (rule CV-6).
+// `slipway workspaces delete WORKSPACE [--yes]`: deletes a workspace and its contents after confirmation (rule CV-6).
 import { readArguments } from "../../arguments.ts";
 import { confirmable, mustBeMeant } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

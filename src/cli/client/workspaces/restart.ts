@@ -1,5 +1,5 @@
 // `slipway workspaces restart WORKSPACE`: stops it and starts it again, and waits until it runs. One that is stopped is only started.
-// The server does both, also when nobody waits any longer.
+// The server does both, even if the client stops waiting.
 import type { Build, RestartWorkspace } from "#schema/workspaces/build.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { VerbFailure } from "../../failure.ts";

@@ -50,11 +50,11 @@ export const terminalCommand = (command: string | undefined, { exit, end }: Mark
 
 /**
  * The same in a pipe. Input comes as lines of base64, so that the terminal takes nothing of it for a key, in batches that are acknowledged,
- * so that nobody sends more than is read. A terminal hands out one line at a time, so `head` takes no more than its own. Without a command the shell reads its commands from the input.
+ * so that no more is sent than is read. A terminal hands out one line at a time, so `head` takes no more than its own. Without a command the shell reads its commands from the input.
  */
 export const pipeCommand = (command: string | undefined, { ready, taken, exit, end }: Marks): string => {
   const what = command === undefined ? SHELL : `${SHELL} -c ${quoted(command)}`;
-  // A command that ends before its input leaves the loop in the middle of a batch, which is nobody's business.
+  // A command that ends before its input leaves the loop in the middle of a batch, which is harmless.
   const lines = [
     "stty -echo -opost",
     "exec 3>&1",

@@ -10,7 +10,7 @@ import { BATCH_BYTES, encodeBatch, INPUT_END, MarkReader, parseMarks, pipeComman
 import { closedWords, terminalPath } from "./shell-socket.ts";
 import type { Place } from "./shell-target.ts";
 
-/** Batches on their way that nobody has taken yet. */
+/** Batches that were sent but not confirmed. */
 const WINDOW = 4;
 const FAREWELL_MS = 1_000;
 const INTERRUPT = "\u0003";

@@ -101,7 +101,7 @@ class Desk {
   /** Shows a terminal until it ends, its connection is lost, or the person leaves. */
   async sit(socket: ClientSocket): Promise<End> {
     this.#socket = socket;
-    // The window may have changed while nobody was connected.
+    // The window may have been resized while disconnected.
     this.resize();
     const end = await Promise.race([this.#show(socket), this.#left.promise]);
     this.#socket = undefined;

@@ -1,4 +1,4 @@
-// Why an upgrade did not happen, in a sentence for whoever is at the machine.
+// Why an upgrade failed, in a sentence for the operator.
 
 export class UpgradeError extends Error {
   override readonly name = "UpgradeError";

@@ -1,4 +1,4 @@
-// The file of the program, and the one of before beside it. At every moment the name of the program is that of a whole one.
+// The program file, with the previous one next to it. The program's path always names a complete file.
 import {
   accessSync,
   chmodSync,
@@ -22,7 +22,7 @@ import { flush } from "#base/system/flush.ts";
 import { readSystem } from "#src/provisioners/docker/program.ts";
 import { UpgradeError } from "./error.ts";
 
-/** What to do where something else looks after the file, by what `installed-by` beside it says. */
+/** How to upgrade a file that a package manager owns, by the content of `installed-by` next to it. */
 const MANAGERS: Readonly<Record<string, string>> = {
   deb: "apt install ./slipway_VERSION_ARCH.deb",
   rpm: "dnf upgrade ./slipway-VERSION.rpm",
@@ -64,7 +64,7 @@ export class ProgramFile {
     return readSystem(this.path) ?? `${process.platform}-${process.arch === "x64" ? "amd64" : process.arch}`;
   }
 
-  /** Keeps other upgrades of this program away until it is disposed, or the process ends. Throws LockedError while one goes on. */
+  /** Keeps other upgrades of this program away until it is disposed, or the process ends. Throws LockedError while one is running. */
   lock(): Disposable {
     const path = join(dirname(this.path), `.${basename(this.path)}.lock`);
     const taken = `another "slipway upgrade" of ${this.path} is running; wait for it to finish`;

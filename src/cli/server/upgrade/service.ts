@@ -32,7 +32,7 @@ export type Service = {
   readonly settings: { readonly argv: readonly string[]; readonly env: Readonly<Record<string, string>> } | undefined;
 };
 
-/** Returns the unit that starts this program; undefined where there is none. */
+/** Returns the unit that starts this program; undefined without one. */
 export const findService = async (unit: string, program: string): Promise<Service | undefined> => {
   const state = await readState(unit);
   if (state === undefined || state.LoadState !== "loaded") return undefined;
@@ -56,7 +56,7 @@ export const hasGivenUp = async (unit: string, before: number): Promise<boolean>
   return state !== undefined && (state.ActiveState === "failed" || Number(state.NRestarts) - before >= MAX_STARTS);
 };
 
-/** How often systemd has started the unit again by itself. */
+/** How often systemd has restarted the unit automatically. */
 export const countRestarts = async (unit: string): Promise<number> => Number((await readState(unit))?.NRestarts ?? 0);
 
 const readState = async (unit: string): Promise<State | undefined> => {

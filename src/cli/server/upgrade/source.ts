@@ -23,7 +23,7 @@ export type Offer = {
   unpack(to: string): Promise<void>;
 };
 
-/** Returns the keys that are trusted. Throws UpgradeError when there is none. */
+/** Returns the trusted keys. Throws UpgradeError without any. */
 export const trustedKeys = (configured: string | undefined): PublicKey[] => {
   const words = `${RELEASE_KEY} ${configured ?? ""}`.split(/\s+/).filter(Boolean);
   if (words.length === 0) {
