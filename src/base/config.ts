@@ -61,12 +61,12 @@ export type DaemonSettings = Omit<DaemonConfig, "url" | "token"> & { url: URL; t
 export const loadDaemonConfig = (input: Input): DaemonSettings => {
   const { config } = loadSettings({ table: DAEMON_SETTINGS, prefix: DAEMON_ENV_PREFIX, otherVariables: [] }, input);
   const { url, token = secretIn("token_file", config.token_file, input) } = config;
-  if (url === undefined) throw missingForDaemon("url", "the server's access URL is needed");
+  if (url === undefined) throw missingForDaemon("url", "the server's access URL is required");
   const auth = input.env.CODER_AGENT_AUTH;
   if (token === undefined && auth && auth !== "token") {
     throw missingForDaemon("token", `signing in by ${auth} needs the cloud's own agent; this one signs in by token`);
   }
-  if (token === undefined) throw missingForDaemon("token", "the agent's token is needed, or --token-file");
+  if (token === undefined) throw missingForDaemon("token", "the agent's token is required, or --token-file");
   return { ...config, url, token };
 };
 
@@ -107,11 +107,11 @@ export const loadWorkerConfig = (input: Input): WorkerSettings => {
     new UsageError([
       { name: `${toFlag(name)} or ${toVariableName(name, WORKER_ENV_PREFIX)}`, from: "not given", detail },
     ]);
-  if (url === undefined) throw missing("url", "the server's access URL is needed");
-  if (key === undefined) throw missing("key", "a provisioner key is needed, or --key-file");
+  if (url === undefined) throw missing("url", "the server's access URL is required");
+  if (key === undefined) throw missing("key", "a provisioner key is required, or --key-file");
   const isPlain = url.protocol === "http:" && !isLoopback(url.hostname);
   if (isPlain && config.provisioners.includes("terraform") && !config.insecure) {
-    const detail = "states and secrets of Terraform would travel in the clear: give an https address, or --insecure";
+    const detail = "Terraform states and secrets would be sent unencrypted: use an https URL, or pass --insecure";
     throw new UsageError([{ name: toFlag("url"), from: url.origin, detail }]);
   }
   return { ...config, url, key };
@@ -226,8 +226,7 @@ function storageIsWhole(config: Config): Problem[] {
   const detail = `object storage for uploads needs all of ${keys.join(", ")}`;
   const found: Problem[] = missing.map((key) => ({ name: toVariableName(key), from: "not given", detail }));
   if (given.length === 0 || config.database_url !== undefined) return found;
-  const alone =
-    "uploads of one server are in its data directory, which backups hold: leave s3_bucket away, or set database_url";
+  const alone = "a single server stores uploads in its data directory; remove s3_bucket, or set database_url";
   return [...found, { name: toVariableName(given[0] ?? "s3_bucket"), from: "without database_url", detail: alone }];
 }
 
@@ -242,7 +241,11 @@ function homeBackupsAreWhole(config: Config): Problem[] {
     found.push({ name: toVariableName(key), from, detail: why });
   const { home_backup_dir, home_backup_interval, home_backup_recovery_key, home_backup_engine } = config;
   if (home_backup_dir !== undefined && given.length > 0) {
-    wrong("home_backup_dir", "alongside home_backup_s3_bucket", "home backups go to a folder or to a bucket: name one");
+    wrong(
+      "home_backup_dir",
+      "alongside home_backup_s3_bucket",
+      "home backups go to a folder or to a bucket: set only one",
+    );
   }
   if (home_backup_dir !== undefined && config.database_url !== undefined) {
     wrong("home_backup_dir", "alongside database_url", "nodes have folders of their own: set home_backup_s3_bucket");
@@ -254,14 +257,14 @@ function homeBackupsAreWhole(config: Config): Problem[] {
     wrong(
       "home_backup_recovery_key",
       "given",
-      "a recovery key has 32 hexadecimal digits, as home-backups key prints it",
+      "a recovery key has 32 hexadecimal digits, as `slipway home-backups key` prints it",
     );
   }
   if (home_backup_engine === "archive" && config.home_backup_restic !== undefined) {
     wrong(
       "home_backup_restic",
       "alongside home_backup_engine",
-      "the engine archive does not use restic: leave one away",
+      "the engine archive does not use restic: remove one of the two",
     );
   }
   return found;
@@ -279,7 +282,6 @@ export const settingsMarkdown = (): string => settingsTable(SERVER_SETTINGS);
 
 function clusterIsWhole({ database_url, backup_interval }: Config): Problem[] {
   if (database_url === undefined || backup_interval === undefined) return [];
-  const detail =
-    "backups are of a data directory; PostgreSQL is backed up where it runs, so leave backup_interval away";
-  return [{ name: toVariableName("backup_interval"), from: "beside database_url", detail }];
+  const detail = "backup_interval backs up a data directory; remove it and back up PostgreSQL with its own tools";
+  return [{ name: toVariableName("backup_interval"), from: "alongside database_url", detail }];
 }

@@ -66,7 +66,7 @@ describe("where a value comes from", () => {
     const { log_level } = load(["--log-level", "warn,http=debug, db=trace"]).config;
     expect(log_level).toEqual({ level: "warn", areas: { http: "debug", db: "trace" } });
     expect(load(["--log-level", "trace=debug"]).config.log_level.level).toBe("info");
-    expect(refusal(() => load(["--log-level", "htpp=debug"]))).toContain("no area is called htpp. Did you mean http?");
+    expect(refusal(() => load(["--log-level", "htpp=debug"]))).toContain("there is no area htpp. Did you mean http?");
     for (const wrong of ["loud", "info,warn", "http=", "=debug", "http=debug=info"])
       refusal(() => load(["--log-level", wrong]));
   });
@@ -120,7 +120,7 @@ describe("what is refused", () => {
     expect(refusal(() => load(["--config", "a"], {}, { a: "data_dir:" }))).toContain("data_dir (a): expected a path");
     expect(load(["--config", "a"], {}, { a: "" }).config.data_dir).toBe("./data");
     const twice = "data_dir: a\naddress: localhost:1\ndata_dir : b\n";
-    expect(refusal(() => load(["--config", "a"], {}, { a: twice }))).toContain("data_dir (a): stands more than once");
+    expect(refusal(() => load(["--config", "a"], {}, { a: twice }))).toContain("data_dir (a): is set more than once");
   });
 
   test("[CF-5] the first user needs all three settings, and a refusal never quotes a secret", () => {
@@ -290,7 +290,7 @@ describe("secrets by file", () => {
 
   test("[CF-16] both at once in one place, a file that is not there, and one for what is no secret are refused", () => {
     const both = { SLIPWAY_ADMIN_PASSWORD_FILE: "/run/pw", SLIPWAY_ADMIN_PASSWORD: "x-secret-x" };
-    expect(refusal(() => secret([], both))).toContain("SLIPWAY_ADMIN_PASSWORD is given, too");
+    expect(refusal(() => secret([], both))).toContain("SLIPWAY_ADMIN_PASSWORD is also set");
     expect(refusal(() => secret([], both))).not.toContain("x-secret-x");
     expect(refusal(() => secret(["--admin-password-file=/nowhere"]))).toContain("cannot be read");
     expect(refusal(() => secret(["--admin-email-file=/run/pw"]))).toContain("unknown setting");
@@ -384,7 +384,7 @@ describe("the settings of a worker of its own", () => {
 
   test("[TF-23] plain http to another machine is refused to a worker of Terraform unless a setting allows it", () => {
     const away = ["--url=http://slipway.example.com", "--key=k"];
-    expect(refusal(() => worker([...away, "--provisioners=local,terraform"]))).toContain("would travel in the clear");
+    expect(refusal(() => worker([...away, "--provisioners=local,terraform"]))).toContain("would be sent unencrypted");
     expect(worker([...away, "--provisioners=terraform", "--insecure"]).insecure).toBe(true);
     expect(worker([...away, "--provisioners=local"]).insecure).toBe(false);
     for (const good of ["--url=https://slipway.example.com", "--url=http://localhost:7080", url])

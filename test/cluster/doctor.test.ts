@@ -39,7 +39,7 @@ testNeeding(
         );
       const before = await found();
       expect(before.database).toMatch(/^ok: PostgreSQL \d+/);
-      expect(before.schema).toMatch(/^warn: \d+ migrations run at the next start/);
+      expect(before.schema).toMatch(/^warn: \d+ pending migrations run at the next start/);
       expect(before["active node"]).toBeUndefined();
       const node = await ClusterNode.join({
         url: database.url,
@@ -135,5 +135,5 @@ test("[CL-12] the doctor says in words that no database answers, and tells nobod
 test("[CL-12] backups of a data directory are refused alongside a database of PostgreSQL", () => {
   const both = { SLIPWAY_DATABASE_URL: "postgres://a:b@c/d", SLIPWAY_BACKUP_INTERVAL: "1h" };
   expect(() => load(both)).toThrow(UsageError);
-  expect(() => load(both)).toThrow("leave backup_interval away");
+  expect(() => load(both)).toThrow("remove it and back up PostgreSQL");
 });

@@ -249,7 +249,7 @@ test("[HB-8] settings that contradict each other are refused, and a program that
   };
   expect(refused(bucket)).toBe("");
   expect(refused({ SLIPWAY_HOME_BACKUP_INTERVAL: "1d" })).toContain("home_backup_dir or home_backup_s3_bucket");
-  expect(refused({ ...bucket, SLIPWAY_HOME_BACKUP_DIR: "/b" })).toContain("name one");
+  expect(refused({ ...bucket, SLIPWAY_HOME_BACKUP_DIR: "/b" })).toContain("set only one");
   expect(refused({ SLIPWAY_HOME_BACKUP_S3_BUCKET: "homes" })).toContain("need all of");
   expect(refused({ SLIPWAY_HOME_BACKUP_RECOVERY_KEY: "short" })).toContain("32 hexadecimal digits");
   expect(refused({ SLIPWAY_HOME_BACKUP_ENGINE: "archive", SLIPWAY_HOME_BACKUP_RESTIC: "/r" })).toContain(

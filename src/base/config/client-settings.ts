@@ -12,7 +12,7 @@ export const CLIENT_SETTINGS = {
   }),
   token: optional(text, {
     group: "Connection",
-    help: "A session or API token. Better given by the environment: flags can be read by others on the machine.",
+    help: "A session or API token. Prefer the environment variable: other users of the machine can read flags.",
     absent: "that of `slipway login`",
     secret: true,
   }),

@@ -10,19 +10,19 @@ export const DAEMON_SETTINGS = {
   url: optional(baseUrl, {
     group: "Connection",
     help: "The server's access URL.",
-    absent: "the variable CODER_AGENT_URL; must be given",
+    absent: "the variable CODER_AGENT_URL; required",
     otherVariable: "CODER_AGENT_URL",
   }),
   token: optional(text, {
     group: "Connection",
-    help: "The agent's token. Better given by the environment or a file: flags can be read by others on the machine.",
+    help: "The agent's token. Prefer the environment variable or a file: other users of the machine can read flags.",
     absent: "the variable CODER_AGENT_TOKEN, else read from the token file",
     otherVariable: "CODER_AGENT_TOKEN",
     secret: true,
   }),
   token_file: optional(path, {
     group: "Connection",
-    help: "A file that holds the agent's token, read at start.",
+    help: "A file that contains the agent's token, read at start.",
     absent: "the variable CODER_AGENT_TOKEN_FILE, else none",
     otherVariable: "CODER_AGENT_TOKEN_FILE",
   }),
@@ -34,7 +34,7 @@ export const DAEMON_SETTINGS = {
   orphan_timeout: optional(duration(1_000, 366 * 86_400_000), {
     group: "Connection",
     help: "How long the server can be unreachable before the daemon exits, such as 1d.",
-    absent: "it waits for the server without end",
+    absent: "it waits for the server indefinitely",
   }),
   ...logSettings("How much the daemon logs about itself."),
 } as const;

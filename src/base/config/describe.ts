@@ -66,7 +66,7 @@ export const exampleFile = (table: SettingsTable): string => {
   const byFile = new Set(secretKeys(table));
   const head =
     "# Settings of the Slipway server. Every line that begins with `#key:` shows the default or an example;\n";
-  const use = "# take away the # to change it. Flags and SLIPWAY_* variables win over this file.\n";
+  const use = "# remove the # to change it. Flags and SLIPWAY_* variables win over this file.\n";
   const groups = groupSettings(table).map(([group, rows]) => {
     const entries = rows
       .filter(([, one]) => one.file !== false)

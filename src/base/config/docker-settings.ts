@@ -8,7 +8,7 @@ export const DOCKER_SETTINGS = {
     matching(/^[a-z]+:\/\/\S+$/, "unix:///path/of/socket, tcp://host:port or an http(s) URL", "URL"),
     {
       group: "Workspaces",
-      help: "Where the Docker Engine answers, for templates with the provisioner `docker`.",
+      help: "The address of the Docker Engine, for templates with the provisioner `docker`.",
       absent: "the variable DOCKER_HOST, else unix:///var/run/docker.sock",
       otherVariable: "DOCKER_HOST",
     },
@@ -26,30 +26,30 @@ export const DOCKER_SETTINGS = {
     ),
     {
       group: "Workspaces",
-      help: "Where images of repositories are shared: each one that is built is pushed there as a tag of this name, and pulled by engines that lack it. The Docker Engine must reach it.",
-      absent: "images stay on the engine that has built them",
+      help: "The registry for sharing repository images: each image is pushed there as a tag of this name after it is built, and pulled by Docker Engines that don't have it. The Docker Engine must be able to reach it.",
+      absent: "images stay on the Docker Engine that built them",
     },
   ),
   repository_registry_user: optional(text, {
     group: "Workspaces",
-    help: "The user who pushes to and pulls from repository_registry. Needs the password.",
+    help: "The user name for repository_registry. Requires the password.",
     absent: "no sign-in",
   }),
   repository_registry_password: optional(text, {
     group: "Workspaces",
-    help: "The password, or an access token, of repository_registry_user. Better given by the environment or a file.",
+    help: "The password, or an access token, of repository_registry_user. Prefer the environment variable or a file.",
     absent: "none",
     secret: true,
   }),
   agent_binary: optional(path, {
     group: "Workspaces",
-    help: "The Linux binary of this program that is put into containers as the workspace's daemon.",
+    help: "The Linux binary of this program that runs in containers as the workspace's daemon.",
     absent: "the running binary; required when the server runs from source",
   }),
   agent_binaries: optional(path, {
     group: "Workspaces",
-    help: "A folder with this program for other systems, named slipway-<os>-<arch> as `bun run build --targets` makes them; machines fetch them from /bin to become agents.",
-    absent: "the folder of the binary that runs",
+    help: "A folder with this program for other systems, named slipway-<os>-<arch> as `bun run build --targets` creates them. Machines download them from /bin to run agents.",
+    absent: "the folder of the running binary",
   }),
 } as const;
 

@@ -65,7 +65,7 @@ const mistakeIn = (entry: unknown): string | undefined => {
     if (one[key] !== undefined && typeof one[key] !== "boolean") return `${key} must be true or false`;
   if (one.regex !== undefined && !isPattern(one.regex)) return "regex must be a regular expression";
   if (one.scopes !== undefined && !(Array.isArray(one.scopes) && one.scopes.every(isText)))
-    return "scopes must be a list of texts";
+    return "scopes must be a list of strings";
   if (one.type === "generic") {
     const needed = one.device_flow === true ? ["device_code_url", "token_url"] : ["auth_url", "token_url"];
     const missing = needed.find((key) => one[key] === undefined);
@@ -83,11 +83,11 @@ const providers = listOfMappings<ProviderSetting>("id, type and client_id", mist
 export const EXTERNAL_AUTH_SETTINGS = {
   external_auth: setting(providers, [], {
     group: "External accounts",
-    help: "Git hosts and other services whose accounts people link, so that their workspaces reach them. See docs/configuration.md, External accounts.",
+    help: "Git hosts and other services that users can link accounts of, so that their workspaces can use them. See docs/configuration.md, External accounts.",
     secret: true,
   }),
   allowed_private_networks: setting(networks, [], {
     group: "External accounts",
-    help: "Addresses that are not public and that the server may call all the same when a setting names a host there. Empty: none is.",
+    help: "Private networks that the server may connect to when a setting names a host there. Empty: none.",
   }),
 } as const;

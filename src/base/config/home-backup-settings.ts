@@ -13,17 +13,17 @@ export const HOME_BACKUP_SETTINGS = {
   }),
   home_backup_dir: optional(path, {
     group,
-    help: "The folder for backups of workspaces' files. Best on another disk. Not for clusters, whose nodes have disks of their own.",
+    help: "The folder for home backups. Prefer another disk. Not available in a cluster, because nodes don't share disks.",
     absent: "none",
   }),
   home_backup_s3_bucket: optional(bucketName, {
     group,
-    help: "The bucket of S3-compatible storage for backups of workspaces' files. Needs home_backup_s3_access_key and home_backup_s3_secret_key.",
+    help: "The S3-compatible bucket for home backups. Needs home_backup_s3_access_key and home_backup_s3_secret_key.",
     absent: "none",
   }),
   home_backup_s3_endpoint: optional(baseUrl, {
     group,
-    help: "Where the storage answers, such as https://storage.example.com. The bucket is named in the path.",
+    help: "The URL of the storage, such as https://storage.example.com. The bucket is added to the path.",
     absent: "Amazon S3 in home_backup_s3_region",
   }),
   home_backup_s3_region: setting(
@@ -36,37 +36,37 @@ export const HOME_BACKUP_SETTINGS = {
   ),
   home_backup_s3_prefix: setting(objectPrefix, "slipway-homes/", {
     group,
-    help: "What the names of objects begin with.",
+    help: "The prefix of object names.",
   }),
   home_backup_s3_access_key: optional(text, {
     group,
-    help: "The id of the key that may list, write, read and remove objects of the bucket.",
+    help: "The ID of an access key that can list, write, read and delete objects of the bucket.",
     absent: "none",
     secret: true,
   }),
   home_backup_s3_secret_key: optional(text, {
     group,
-    help: "The secret of that key. Best in a file of its own.",
+    help: "The secret of the access key. Prefer a file.",
     absent: "none",
     secret: true,
   }),
   home_backup_recovery_key: optional(text, {
     group,
-    help: "The recovery key that home backups are encrypted with: one that `slipway home-backups key` has printed. For a server, or a machine without one, that continues with the backups of another.",
+    help: "The recovery key that encrypts home backups, as printed by `slipway home-backups key`. Set it to use the backups of another server.",
     absent: "derived from the encryption key",
     secret: true,
   }),
   home_backup_keep_daily: setting(whole(1, 1_000), 7, {
     group,
-    help: "For how many days the newest backup of each day is kept. The newest backup of a workspace is always kept.",
+    help: "How many days to keep one backup a day. The newest backup of a workspace is always kept.",
   }),
   home_backup_keep_weekly: setting(whole(0, 1_000), 4, {
     group,
-    help: "For how many weeks the newest backup of each week is kept. Backups of a workspace that was deleted permanently are kept as long, and at least a day.",
+    help: "How many weeks to keep one backup a week. Backups of a permanently deleted workspace are kept equally long, at least for a day.",
   }),
   home_backup_engine: setting(choice("auto", "restic", "archive"), "auto", {
     group,
-    help: "What makes home backups. restic: the program restic, which must be there. archive: encrypted incremental archives of Slipway's own. auto: restic where it is installed.",
+    help: "How home backups are created. restic: with the program restic, which must be installed. archive: as Slipway's own encrypted, incremental archives. auto: with restic if it is installed, otherwise as archives.",
   }),
   home_backup_restic: optional(path, {
     group,

@@ -34,23 +34,23 @@ export const HOOK_SETTINGS = {
   }),
   hook_secret: optional(sharedSecret, {
     group: "Hooks",
-    help: "Signs requests to the hook's consumer and its answers. At least 32 bytes. Better given by the environment or the file.",
+    help: "Signs requests to the hook consumer and its responses. At least 32 bytes. Prefer the environment variable or a file.",
     absent: "none",
     secret: true,
   }),
   hook_previous_secret: optional(sharedSecret, {
     group: "Hooks",
-    help: "While the secret is changed: answers signed with this one are good, too. Requests are signed with hook_secret.",
+    help: "For secret rotation: responses signed with this secret are also accepted. Requests are signed with hook_secret.",
     absent: "none",
     secret: true,
   }),
   hook_timeout: setting(duration(1, 5_000), 1_500, {
     group: "Hooks",
-    help: "How long the consumer can take to answer. Without an answer in time, the action is refused.",
+    help: "How long the consumer can take to respond. Without a response in time, the action is rejected.",
   }),
   hook_mode: setting(choice("enforce", "observe"), "enforce", {
     group: "Hooks",
-    help: "`observe` tells the consumer and writes down what it would have decided, but changes, refuses and delays nothing.",
+    help: "`observe` sends requests and records the consumer's decisions, but doesn't change, reject or delay anything.",
   }),
   hook_enabled: setting(flag, true, {
     group: "Hooks",
@@ -58,14 +58,14 @@ export const HOOK_SETTINGS = {
   }),
   workspace_hooks: setting(flag, false, {
     group: "Hooks",
-    help: "Whether programs that a workspace declares in .slipway/hooks.json are asked about its chats. They run in the workspace, so anyone who can write there can change them. Rules that must hold belong in the consumer.",
+    help: "Whether chats also run the hooks that their workspace declares in .slipway/hooks.json. Hooks run in the workspace, so anyone who can write there can change them. Put mandatory rules into the consumer.",
   }),
   hook_ledger_days: setting(whole(1, 3_650), 30, {
     group: "Hooks",
-    help: "For how many days it is kept which dispatches there were and what was decided; of the newest 1,000,000 at most.",
+    help: "How many days to keep hook requests and decisions, at most the newest 1,000,000.",
   }),
   hook_ledger_contents: setting(flag, false, {
     group: "Hooks",
-    help: "Whether what was sent to the consumer and what it answered is kept, too: with prompts and inputs of tools in them.",
+    help: "Whether to also keep the contents of requests and responses, which include prompts and tool inputs.",
   }),
 };

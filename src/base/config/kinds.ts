@@ -123,7 +123,8 @@ export const baseUrl: Kind<URL> = {
 
 /** `*.apps.example.com` or `*.apps.example.com:8443`: every name one label below it. */
 export const wildcardHost: Kind<string> = {
-  accepts: "a host with * as its first label and maybe a port, such as *.apps.example.com or *.apps.example.com:8443",
+  accepts:
+    "a host with * as its first label and an optional port, such as *.apps.example.com or *.apps.example.com:8443",
   placeholder: "HOST",
   parse(value) {
     const [, name, port] = /^\*\.([^:]+)(:\d{1,5})?$/.exec(value.trim()) ?? [];

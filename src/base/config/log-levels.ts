@@ -45,7 +45,7 @@ const parse = (text: string): LogLevels | undefined => {
 };
 
 export const logLevels: Kind<LogLevels> = {
-  accepts: `one of ${LEVELS.join(", ")}, and maybe areas with levels of their own, such as warn,http=debug,trace=debug`,
+  accepts: `one of ${LEVELS.join(", ")}, optionally with levels for areas, such as warn,http=debug,trace=debug`,
   placeholder: LEVELS.join("|"),
   parse,
   print: ({ level, areas }) => [level, ...Object.entries(areas).map(([area, own]) => `${area}=${own}`)].join(","),
@@ -54,6 +54,6 @@ export const logLevels: Kind<LogLevels> = {
       .split(",")
       .flatMap((part) => (part.includes("=") ? [(part.split("=")[0] as string).trim()] : []));
     const unknown = names.find((name) => !AREAS.includes(name));
-    return unknown === undefined ? undefined : `no area is called ${unknown}.${didYouMean(unknown, AREAS)}`;
+    return unknown === undefined ? undefined : `there is no area ${unknown}.${didYouMean(unknown, AREAS)}`;
   },
 };

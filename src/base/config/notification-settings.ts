@@ -12,28 +12,28 @@ const address = matching(
 export const NOTIFICATION_SETTINGS = {
   smtp_host: optional(matching(/^[A-Za-z0-9.:-]+$/, "a host name or an IP address", "HOST"), {
     group,
-    help: "The SMTP server that takes email to people. Needs smtp_from.",
+    help: "The SMTP server for outgoing email. Requires smtp_from.",
     absent: "no email is sent",
   }),
   smtp_port: setting(whole(1, 65_535), 587, { group, help: "The port of the SMTP server." }),
   smtp_tls: setting(choice("starttls", "tls", "none"), "starttls", {
     group,
-    help: "How the connection to the SMTP server is encrypted: starttls after its greeting, tls from the beginning (port 465 as a rule), or none, for a server on this machine.",
+    help: "How the connection to the SMTP server is encrypted: starttls, tls (usually port 465), or none for a server on this machine.",
   }),
-  smtp_from: optional(address, { group, help: "Who the email is from.", absent: "no email is sent" }),
+  smtp_from: optional(address, { group, help: "The sender of email.", absent: "no email is sent" }),
   smtp_username: optional(text, {
     group,
-    help: "The name to sign in with at the SMTP server.",
+    help: "The user name for the SMTP server.",
     absent: "no sign-in",
   }),
   smtp_password: optional(text, {
     group,
-    help: "The password for smtp_username. Better given by the environment or a file.",
+    help: "The password for smtp_username. Prefer the environment variable or a file.",
     absent: "none",
     secret: true,
   }),
   webpush_private_networks: setting(networks, [], {
     group: "Notifications",
-    help: "Private networks in which push services of browsers are allowed. Browsers of members choose these services, so list only networks where a request from the server does no harm. Empty: public addresses only, regardless of allowed_private_networks.",
+    help: "Private networks where browsers' push services are allowed. Browsers choose these services, so list only networks where requests from the server can do no harm. Empty: public addresses only, regardless of allowed_private_networks.",
   }),
 };

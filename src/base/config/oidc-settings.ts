@@ -68,11 +68,11 @@ const mistakeIn = (one: unknown): string | undefined => {
   if (!isIssuer(one.issuer)) return "needs an issuer: an https URL, or http on this machine";
   if (!isText(one.client_id)) return "needs a client_id";
   for (const key of TEXTS) if (one[key] !== undefined && !isText(one[key])) return `${key} must be text`;
-  for (const key of LISTS) if (one[key] !== undefined && !isList(one[key])) return `${key} must be a list of texts`;
+  for (const key of LISTS) if (one[key] !== undefined && !isList(one[key])) return `${key} must be a list of strings`;
   for (const key of FLAGS) {
     if (one[key] !== undefined && typeof one[key] !== "boolean") return `${key} must be true or false`;
   }
-  if (Array.isArray(one.scopes) && !one.scopes.includes("openid")) return "scopes must have openid among them";
+  if (Array.isArray(one.scopes) && !one.scopes.includes("openid")) return "scopes must include openid";
   if (isText(one.icon) && !/^(https:\/\/|data:image\/)/.test(one.icon))
     return "icon must be an https or data:image URL";
   return mistakeInMappings(one);
@@ -99,7 +99,7 @@ const providers = listOfMappings<OidcSetting>("id, issuer and client_id", mistak
 export const OIDC_SETTINGS = {
   oidc_providers: setting(providers, [], {
     group: "Signing in",
-    help: "Providers that people sign in at by OpenID Connect. See docs/signing-in.md. Where a provider is not on the public internet, allowed_private_networks must name its network.",
+    help: "OpenID Connect providers for signing in. See docs/signing-in.md. If a provider is not on the public internet, allowed_private_networks must include its network.",
     secret: true,
   }),
 } as const;

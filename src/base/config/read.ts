@@ -106,7 +106,7 @@ export const readSettingsFile = (table: SettingsTable, place: string, content: s
     return { given: [], problems: [{ name: "config", from: place, detail }] };
   }
   for (const name of givenTwice(content)) {
-    reading.problems.push({ name, from: place, detail: "stands more than once in the file" });
+    reading.problems.push({ name, from: place, detail: "is set more than once in the file" });
   }
   for (const [name, value] of Object.entries(parsed)) {
     if (keys.includes(name)) {

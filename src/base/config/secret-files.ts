@@ -20,7 +20,7 @@ export const withSecretFiles = (table: SettingsTable): SettingsTable => ({
   ...Object.fromEntries(
     secretKeys(table).map((key) => [
       toFileKey(key),
-      optional(path, { group: table[key]?.group ?? "", help: `A file that holds ${key}.`, absent: "none" }),
+      optional(path, { group: table[key]?.group ?? "", help: `A file that contains ${key}.`, absent: "none" }),
     ]),
   ),
 });
@@ -51,7 +51,7 @@ export const readSecretFiles = (
     if (key === undefined) found.given.push(one);
     else {
       const other = given.find((candidate) => candidate.key === key);
-      if (other) found.problems.push({ ...placed(one), detail: `${other.name} is given, too: one of them is enough` });
+      if (other) found.problems.push({ ...placed(one), detail: `${other.name} is also set; set only one` });
       else read(one, key, readFile, found);
     }
   }

@@ -43,43 +43,43 @@ export const SERVER_SETTINGS = {
   }),
   data_dir: setting(path, "./data", {
     group: "Files",
-    help: "The folder that holds everything the server keeps. It is created when it is missing. Back up this folder and you have it all.",
+    help: "The folder with all of the server's data. It is created if it doesn't exist.",
   }),
   address: setting(
     address,
     { host: "127.0.0.1", port: 7080 },
     {
       group: "Network",
-      help: "Where the server listens. With port 0 the system chooses a free port, and the line printed at start names it.",
+      help: "The address the server listens on. With port 0, the system chooses a free port, which the server prints at start.",
     },
   ),
   access_url: optional(baseUrl, {
     group: "Network",
-    help: "How people and workspaces reach the server. Set it when the server stands behind a proxy or on another host name.",
+    help: "The URL at which people and workspaces reach the server. Set it if the server runs behind a proxy or under another host name.",
     absent: "http:// (https:// with tls_cert_file) and the address the server listens on",
   }),
   allowed_hosts: optional(hosts, {
     group: "Network",
-    help: "The host names that requests may be addressed to; any other is refused before anything else is looked at.",
+    help: "The host names that the server responds to. Requests to other hosts are rejected.",
     absent: "localhost, 127.0.0.1, [::1], the address the server listens on, and the host of the access URL",
   }),
   wildcard_access_url: optional(wildcardHost, {
     group: "Network",
-    help: "The host under which each app and port of a workspace gets a name of its own, one label below it. Its DNS entry and certificate must cover all names. Best on another domain than the access URL, so that apps cannot set cookies for it.",
+    help: "The wildcard host that gives each app and port of a workspace its own host name. DNS and certificate must cover all names. Prefer another domain than the access URL's, so that apps cannot set cookies for it.",
     absent:
-      "where the access URL is a loopback name without TLS, apps and ports have hosts below apps.localhost; elsewhere they are reached below the access URL only, in a sandbox without an origin",
+      "if the access URL is a loopback name without TLS, hosts under apps.localhost; otherwise apps and ports are available only under the access URL, in a sandbox without an origin",
   }),
   disable_path_apps: setting(flag, false, {
     group: "Network",
-    help: "Apps and ports are shown on hosts of their own only, not below the access URL. Needs a wildcard access URL for people to reach any.",
+    help: "Disables apps and ports under the access URL. Without a wildcard access URL, none can be opened.",
   }),
   path_apps_same_origin: setting(flag, false, {
     group: "Network",
-    help: "Apps shown below the access URL run in the server's own origin for the workspace's owner: cookies, storage and sockets work. Their scripts can then do everything the owner can, so any program in the workspace can take over the owner's account. Off: they are shown in a sandbox without an origin, as apps of other people's workspaces always are.",
+    help: "Runs apps under the access URL in the server's own origin for the workspace's owner, so that cookies, storage and sockets work. Their scripts can then do everything the owner can, so any program in the workspace can take over the owner's account. Off: apps run in a sandbox without an origin, as apps of other people's workspaces always do.",
   }),
   app_message_mb: setting(whole(5, 1024), 32, {
     group: "Network",
-    help: "The longest WebSocket message between an app and its user, in MiB, either way. A longer one closes the WebSocket with 1009. Each message is held in memory as a whole while it passes.",
+    help: "The maximum size of a WebSocket message between an app and its user, in MiB. A larger one closes the WebSocket with 1009. Each message is buffered in memory as a whole.",
   }),
   external_app_schemes: setting(
     programSchemes,
@@ -89,48 +89,48 @@ export const SERVER_SETTINGS = {
     ],
     {
       group: "Network",
-      help: "Schemes of links to which an external app of a template may pass a key for its workspace, once the workspace's owner has agreed. Any program that opens such links gets the key, so list only programs that you trust. Empty: no external app gets a key.",
+      help: "URL schemes of external apps that can receive a key for their workspace, after the workspace's owner has agreed. Any program that opens such links gets the key, so list only programs that you trust. Empty: external apps get no key.",
     },
   ),
   trusted_proxies: setting(networks, [], {
     group: "Network",
-    help: "The proxies whose X-Forwarded-For header is believed. Empty: none is.",
+    help: "Proxies whose X-Forwarded-For header is trusted. Empty: none.",
   }),
   max_connections: setting(whole(1, 1_000_000), 20_000, {
     group: "Network",
-    help: "Maximum number of open connections. Further connections get 503, except a few health checks. Lowered at the start if the limit of open files is too small.",
+    help: "Maximum number of open connections. Further connections get 503, except a few health checks. Lowered at start if the limit of open files is too low.",
   }),
   api_rate_limit: optional(whole(0, 1_000_000), {
     group: "Network",
-    help: "Maximum number of API calls per minute of a user, or of a network address without a sign-in. Further calls get 429. Agents are not limited. Active nodes of a cluster count together; a spare that answers reads counts separately. 0: no limit.",
-    absent: "512, and programs on this machine are not counted",
+    help: "Maximum number of API calls per minute of a user, or of a network address that is not signed in. Further calls get 429. Agents are not limited. Active nodes of a cluster count together; a spare that serves reads counts separately. 0: no limit.",
+    absent: "512; programs on this machine are not limited",
   }),
   shutdown_timeout: setting(duration(0, 600_000), 5000, {
     group: "Network",
-    help: "How long a stop may take. When it has passed, what is still open is cut off and the exit code is 1.",
+    help: "How long a shutdown may take. After that, open connections are closed and the exit code is 1.",
   }),
   tls_cert_file: optional(path, {
     group: "Network",
-    help: "A certificate with its chain, in PEM form; then the server speaks https. Read at start: restart the server when it was renewed. Needs the setting below.",
-    absent: "the server speaks http",
+    help: "The TLS certificate with its chain, in PEM format, for serving https. Read at start: restart the server after renewing it. Requires tls_key_file.",
+    absent: "the server uses http",
   }),
   tls_key_file: optional(path, {
     group: "Network",
-    help: "The private key of the certificate, in PEM form and without a password.",
+    help: "The private key of the certificate, in PEM format, without a password.",
     absent: "none",
   }),
   metrics_address: optional(address, {
     group: "Network",
     help: "Address that serves metrics for Prometheus at /metrics, without authentication. Use an address that only your monitoring can reach.",
-    absent: "they are not served",
+    absent: "metrics are not served",
   }),
   ...TRACE_SETTINGS,
   ...logSettings(
-    "How much is logged, of everything and of single areas. `trace=debug` follows each request through mailbox and writer.",
+    "The log level, for everything and for single areas. `trace=debug` logs each request through mailbox and writer.",
   ),
   admin_email: optional(matching(new RegExp(EMAIL_PATTERN), "an email address", "EMAIL"), {
     group: "First user",
-    help: "Email address of the first user, created at start when there is no user yet. Needs the two settings below.",
+    help: "Email address of the first user, created at start if there are no users. Requires the two settings below.",
     absent: "the server prints a link to its setup page",
   }),
   admin_username: optional(
@@ -139,17 +139,17 @@ export const SERVER_SETTINGS = {
       "1 to 32 letters and digits, in groups joined by single hyphens",
       "NAME",
     ),
-    { group: "First user", help: "User name of the first user.", absent: "none" },
+    { group: "First user", help: "Username of the first user.", absent: "none" },
   ),
   admin_password: optional(text, {
     group: "First user",
-    help: "Password of the first user. Best in a file of its own: flags can be read by others on the machine.",
+    help: "Password of the first user. Prefer a file: other users of the machine can read flags.",
     absent: "none",
     secret: true,
   }),
   allow_local_provisioner_off_loopback: setting(flag, false, {
     group: "Workspaces",
-    help: "Local workspaces run on the server's own machine, as its own user unless local_workspace_user names another. So they are offered only while nothing suggests that others use the server: it listens on loopback, the access URL is a loopback address, and no proxy is trusted. `true` offers them everywhere.",
+    help: "Local workspaces run on the server's own machine, as the server's user unless local_workspace_user is set. They are therefore available only if other machines can't reach the server: it listens on loopback, the access URL is a loopback address, and no proxy is trusted. `true` always makes them available.",
   }),
   allow_local_provisioner_for_members: setting(flag, false, {
     group: "Workspaces",
@@ -157,7 +157,7 @@ export const SERVER_SETTINGS = {
   }),
   local_workspace_user: optional(matching(/^[a-z_][a-z0-9_.-]{0,31}$/i, "the name of a user of this machine", "NAME"), {
     group: "Workspaces",
-    help: "The user that local workspaces run as, all of them the same one. It cannot read the data directory, so everybody may have local workspaces. The server must run as root to start programs as another user.",
+    help: "The user that all local workspaces run as. Because it cannot read the data directory, everyone can have local workspaces. The server must run as root to start programs as another user.",
     absent: "they run as the server's user",
   }),
   local_daemon_orphan_timeout: setting(duration(1_000, 366 * 86_400_000), 86_400_000, {
@@ -167,99 +167,99 @@ export const SERVER_SETTINGS = {
   ...SIGN_IN_SETTINGS,
   oauth2_provider: setting(flag, false, {
     group: "Signing in",
-    help: "Whether programs may ask people for access with OAuth 2. Off: nothing is answered at /oauth2/ and /.well-known/, and editors ask for a token to paste.",
+    help: "Whether applications can request access to accounts with OAuth 2. Off: /oauth2/ and /.well-known/ return 404, and editors ask for a token instead.",
   }),
   oauth2_registration: setting(flag, true, {
     group: "Signing in",
-    help: "Whether programs may register themselves for that, as editors do; they can be sent back only to programs on the same machine as the browser. Without it owners make every application. Counts with oauth2_provider.",
+    help: "Whether applications can register themselves, as editors do. They can redirect only to programs on the same machine as the browser. Off: owners create all applications. Requires oauth2_provider.",
   }),
   ...OIDC_SETTINGS,
   provisioner_slots: setting(whole(1, 64), 2, {
     group: "Workspaces",
-    help: "How many builds run at the same time; further ones wait in the queue. In a cluster: on each active node, of its own workspaces and templates; workers of their own have slots of their own.",
+    help: "How many builds run at the same time; further ones wait in the queue. In a cluster, the limit applies to each active node. External workers have their own limits.",
   }),
   ...DOCKER_SETTINGS,
   repository_images_mb: setting(whole(0, 16_777_216), 20_480, {
     group: "Workspaces",
-    help: "How much the images may take that the Docker Engine has built for repositories, in MiB. Those used longest ago are removed first; one that runs stays.",
+    help: "Maximum total size of repository images on the Docker Engine, in MiB. The least recently used images are removed first; images in use are kept.",
   }),
   ...TERRAFORM_SETTINGS,
   ...TERRAFORM_SERVER_SETTINGS,
   identity_certificates: optional(path, {
     group: "Workspaces",
-    help: "A folder with what is trusted to say which cloud machine an agent runs on: certificates in a/*.pem, b/roots/*.pem and b/intermediates/*.pem, and key sets in c/*.json. Read again each minute.",
+    help: "A folder with the trusted certificates and keys for cloud identities of agents: certificates in a/*.pem (AWS), b/roots/*.pem and b/intermediates/*.pem (Azure), and key sets in c/*.json (Google). Reloaded every minute.",
     absent: "no agent can sign in with a cloud identity",
   }),
   ...EXTERNAL_AUTH_SETTINGS,
   allow_workspace_renames: setting(flag, false, {
     group: "Workspaces",
-    help: "Whether workspaces can be renamed. What keeps a workspace's name, such as a client's host list, does not learn of the new one.",
+    help: "Whether workspaces can be renamed. Clients that stored the old name, such as an SSH host list, don't learn the new one.",
   }),
   chat_slots: setting(whole(1, 10_000), 5, {
     group: "Chats",
-    help: "How many chats talk to a model at the same time; further ones wait in the queue. In a cluster: on each active node.",
+    help: "How many chats run at the same time; further ones wait in the queue. In a cluster, the limit applies to each active node.",
   }),
   model_hosts: optional(hosts, {
     group: "Chats",
-    help: "Hosts that base URLs of model providers may name although they are not on the public internet.",
+    help: "Private hosts that base URLs of model providers can use.",
     absent:
-      "none; while only this machine uses the server (loopback as address and access URL, no proxy), all loopback and private addresses",
+      "none; if only this machine can reach the server (loopback address and access URL, no proxy), all loopback and private addresses",
   }),
   local_model_servers: setting(origins, LOCAL_MODEL_SERVERS, {
     group: "Chats",
-    help: "Where servers of models (Ollama, LM Studio, vLLM, llama.cpp) are looked for when an owner adds the first model. Empty: nowhere.",
+    help: "Where to look for local model servers (Ollama, LM Studio, vLLM, llama.cpp) when an owner adds the first model. Empty: nowhere.",
   }),
   subchat_slots: setting(whole(1, 10_000), 10, {
     group: "Chats",
-    help: "The same for chats that other chats have started: they have slots of their own, so that none waits for its own parent.",
+    help: "The same for sub-chats, which have a limit of their own so that none waits for its parent.",
   }),
   chat_titles: setting(flag, true, {
     group: "Chats",
-    help: "Whether models are asked for titles and summaries of chats after their turns.",
+    help: "Whether models generate titles and summaries of chats after their turns.",
   }),
   approval_timeout: setting(duration(60_000, 2_592_000_000), 86_400_000, {
     group: "Chats",
-    help: "How long a chat waits for approval of a call. After that the call is denied, and the model continues without it.",
+    help: "How long a chat waits for the approval of a call. After that, the call is denied and the model continues without it.",
   }),
   mcp_silence_timeout: setting(duration(1_000, 3_600_000), 60_000, {
     group: "Chats",
-    help: "How long a tool of an MCP server may run without an answer or a sign of progress.",
+    help: "How long a tool of an MCP server can run without a response or progress.",
   }),
   mcp_call_timeout: setting(duration(1_000, 86_400_000), 1_800_000, {
     group: "Chats",
-    help: "How long a tool of an MCP server may run in all, however often it reports progress.",
+    help: "How long a tool of an MCP server can run in total, regardless of progress.",
   }),
   chat_debug_logging: setting(flag, false, {
     group: "Chats",
-    help: "Whether the model calls of every chat are recorded, with what was said in them. Otherwise administrators may allow users to switch it on for themselves.",
+    help: "Whether the model calls of every chat are recorded, including their contents. Otherwise, administrators can let users turn this on for themselves.",
   }),
   ...HOOK_SETTINGS,
   ...NOTIFICATION_SETTINGS,
   agent_log_limit: setting(whole(1, 1_099_511_627_776), 1_048_576, {
     group: "Workspaces",
-    help: "Bytes of log output that are kept of one agent over its life; what comes later is refused. Other values are meant for tests and benchmarks.",
+    help: "Maximum log output of an agent over its lifetime, in bytes; further output is rejected. Change it only for tests and benchmarks.",
   }),
   backup_interval: optional(duration(60_000, 366 * 86_400_000), {
     group: "Backups",
     help: "How often the server creates a backup automatically, such as 1d.",
-    absent: "it makes none",
+    absent: "no automatic backups",
   }),
   backup_dir: optional(path, {
     group: "Backups",
-    help: "The folder for these backups, and for `slipway backup` when none is named. Best on another disk: who loses the data directory would lose those inside of it, too.",
+    help: "The folder for automatic backups, and the default of `slipway backup`. Prefer another disk: backups in the data directory are lost with it.",
     absent: "the folder backups in the data directory",
   }),
   backup_keep: setting(whole(1, 10_000), 7, {
     group: "Backups",
-    help: "How many of its own backups the server keeps; older ones are removed after the next was made.",
+    help: "How many automatic backups to keep. Older ones are removed after the next backup.",
   }),
   backup_rate_mb: setting(whole(0, 100_000), 64, {
     group: "Backups",
-    help: "How fast backups are written, in MiB a second, so that the server's own writes do not wait for the disk. 0: as fast as it goes.",
+    help: "Maximum write rate of backups in MiB per second, so that the server's own writes don't wait for the disk. 0: no limit.",
   }),
   release_url: optional(baseUrl, {
     group: "Upgrade",
-    help: "Where `slipway upgrade` finds the newest release, such as https://downloads.example.com/slipway. Nothing else asks there.",
+    help: "Where `slipway upgrade` finds the newest release, such as https://downloads.example.com/slipway. Nothing else connects to it.",
     absent: "`slipway upgrade` needs --file",
   }),
   release_key: optional(text, {

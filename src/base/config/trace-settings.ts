@@ -50,7 +50,7 @@ export const TRACE_SETTINGS = {
   otlp_endpoint: optional(collectorUrl, {
     group: "Traces",
     help: "The OpenTelemetry collector that receives traces by OTLP over HTTP; /v1/traces is appended.",
-    absent: "the variable OTEL_EXPORTER_OTLP_ENDPOINT, else no traces are made",
+    absent: "the variable OTEL_EXPORTER_OTLP_ENDPOINT, else traces are off",
     otherVariable: "OTEL_EXPORTER_OTLP_ENDPOINT",
   }),
   otlp_headers: optional(headerPairs, {
@@ -68,10 +68,10 @@ export const TRACE_SETTINGS = {
   }),
   otlp_sample_percent: setting(whole(0, 100), 100, {
     group: "Traces",
-    help: "How many traces of a hundred are kept. A caller that sends `traceparent` decides for its own.",
+    help: "Percentage of traces to keep. Callers that send `traceparent` decide for their own traces.",
   }),
   otlp_propagate_to_models: setting(flag, false, {
     group: "Traces",
-    help: "Model servers receive `traceparent`, so that their spans join the trace. Leave it off for providers outside of your network.",
+    help: "Model servers receive `traceparent`, so that their spans join the trace. Leave this off for providers outside of your network.",
   }),
 } as const;

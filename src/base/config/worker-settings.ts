@@ -23,20 +23,20 @@ export const WORKER_SETTINGS = {
   url: optional(baseUrl, { group: "Connection", help: "The server's access URL.", absent: "must be given" }),
   insecure: setting(flag, false, {
     group: "Connection",
-    help: "Whether a worker of Terraform may use plain http to another machine. It is sent states and secrets, which only https protects on their way.",
+    help: "Whether a Terraform worker can use plain http to another machine. It receives states and secrets, which http doesn't protect.",
   }),
   key: optional(text, {
     group: "Connection",
-    help: "A provisioner key of the organization. Better given by the environment or a file: flags can be read by others on the machine.",
+    help: "A provisioner key of the organization. Prefer the environment variable or a file: other users of the machine can read flags.",
     absent: "read from the key file",
     secret: true,
   }),
   key_file: optional(path, {
     group: "Connection",
-    help: "A file that holds the provisioner key, read at start.",
+    help: "A file that contains the provisioner key, read at start.",
     absent: "none",
   }),
-  organization: setting(text, "default", { group: "Connection", help: "Name or id of the organization it works for." }),
+  organization: setting(text, "default", { group: "Connection", help: "Name or ID of its organization." }),
   name: optional(
     matching(
       /^(?=.{1,64}$)[a-zA-Z0-9]+(?:[-_.][a-zA-Z0-9]+)*$/,
@@ -45,16 +45,16 @@ export const WORKER_SETTINGS = {
     ),
     {
       group: "Work",
-      help: "What it is called. Two with one name take each other's place.",
+      help: "The name of the worker. A second worker with the same name replaces the first.",
       absent: "the machine's name",
     },
   ),
-  tags: setting(tags, [], { group: "Work", help: "What jobs may ask for, such as region=eu,gpu=yes." }),
-  provisioners: setting(kinds, ["local"], { group: "Work", help: "What it brings workspaces to life with." }),
-  slots: setting(whole(1, 64), 2, { group: "Work", help: "How many builds it does at the same time." }),
+  tags: setting(tags, [], { group: "Work", help: "Tags that jobs can require, such as region=eu,gpu=yes." }),
+  provisioners: setting(kinds, ["local"], { group: "Work", help: "The provisioners that it runs." }),
+  slots: setting(whole(1, 64), 2, { group: "Work", help: "How many jobs it runs at the same time." }),
   data_dir: setting(path, "./provisioner-data", {
     group: "Work",
-    help: "The folder that holds the workspaces of the provisioner `local`, and plugins and runs of `terraform`.",
+    help: "The folder for workspaces of the provisioner `local`, and for plugins and runs of `terraform`.",
   }),
   ...DOCKER_SETTINGS,
   ...TERRAFORM_SETTINGS,

@@ -1,4 +1,4 @@
-// How the token with which programs of a workspace call the model gateway begins.
+// How the token with which programs of a workspace call the AI gateway begins.
 
 export const WORKSPACE_TOKEN_PREFIX = "slipway-ai.";
 
