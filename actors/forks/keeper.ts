@@ -1,6 +1,6 @@
-// Makes the workspaces of each fork, once: when the snapshot is there that they begin with, each is made with a build that gives it the files, and
-// its chats are copied. A timer row stands for what is still to be done, and all ids are chosen beforehand, so a crash repeats it and makes
-// nothing twice (rules FO-1 to FO-6).
+// Creates the workspaces of forks, each exactly once: when the fork's snapshot is ready, creates each workspace with a build that restores it, and
+// copies the chats. A timer row represents the remaining work, and all IDs are chosen in advance, so a crash repeats steps but creates nothing twice
+// (rules FO-1 to FO-6).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -27,7 +27,7 @@ import { newRow } from "../workspace/new-row.ts";
 export const FORK = "fork";
 export const GO_ON = "go_on";
 
-/** Looks also without news, in case one was missed. */
+/** Interval of checks without an event, in case one was missed. */
 const LOOK_MS = 30_000;
 
 export type ForkKeeperDeps = {
@@ -40,11 +40,11 @@ export type ForkKeeperDeps = {
 
 export class ForkKeeper {
   readonly #deps: ForkKeeperDeps;
-  /** By fork: the workspaces whose news matter to it. */
+  /** The workspaces whose events concern a fork, by fork. */
   readonly #waiting = new Map<string, ReadonlySet<string>>();
-  /** Those whose workspaces and chats are all made: only their files are waited for. */
+  /** Forks whose workspaces and chats exist and that only wait for their files. */
   readonly #made = new Set<string>();
-  /** When the timers come that are set. */
+  /** When the pending timers are due. */
   readonly #timers = new Map<string, number>();
   readonly #looks = new Looks(
     (id) => this.#lookOnce(id),
@@ -68,17 +68,17 @@ export class ForkKeeper {
     });
   }
 
-  /** Continues a fork whenever something of its workspaces changes. */
+  /** Continues a fork whenever one of its workspaces changes. */
   wait(fork_id: string): void {
     void this.#looks.look(fork_id);
   }
 
-  /** After a start, or when these parts have come: open forks continue. */
+  /** Continues open forks after a start, or after taking over these shards. */
   async start(parts?: PartNumbers): Promise<void> {
     for (const { id } of await this.#deps.store.all(listOpenForks(parts))) this.wait(id);
   }
 
-  /** Other nodes look after the forks of other parts than these from now on. Resolves when no look at one is under way. */
+  /** Stops working on forks of these shards. Resolves when no step is running. */
   async leave(left: PartNumbers): Promise<void> {
     for (const id of this.#waiting.keys()) this.#forget(id);
     await this.#looks.settled();
@@ -89,7 +89,7 @@ export class ForkKeeper {
     return this.#looks.stop();
   }
 
-  /** A timer of a fork has come. */
+  /** Handles a due timer of a fork. */
   due(id: string): Promise<void> {
     return this.#looks.look(id);
   }
@@ -109,7 +109,7 @@ export class ForkKeeper {
     await this.#setTimer(id, source.part);
     const snapshot = await store.get(findSnapshot({ id: fork.snapshot_id }));
     if (snapshot?.status === "creating") return;
-    // It may be gone because all have their files, and a crash came before that was written.
+    // The snapshot may be deleted because all copies have their files, and the server crashed before it stored that.
     const isOver = fork.status === "creating" && (await this.#areFilled(fork, fork.problems));
     if (snapshot?.status !== "ready" && !isOver) {
       const words = snapshot?.error || "The snapshot that the workspaces were to begin with was deleted.";
@@ -126,7 +126,7 @@ export class ForkKeeper {
     await this.#settle(fork, source, isAllLost ? { status: "failed", error } : { status: "ready" });
   }
 
-  /** Whatever comes next may end in the middle; one that is set for later is enough. */
+  /** The next step may be interrupted; a pending timer is sufficient to repeat it. */
   async #setTimer(id: string, part: number): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
@@ -135,7 +135,7 @@ export class ForkKeeper {
     this.#timers.set(id, now + LOOK_MS);
   }
 
-  /** Makes what is not there yet; why some of it cannot be, with what was known of that. */
+  /** Creates the missing workspaces; returns the reasons why some cannot be created. */
   async #makeAll(fork: ForkRow, source: WorkspaceRow): Promise<ForkRow["problems"]> {
     const { store } = this.#deps;
     let { problems } = fork;
@@ -150,13 +150,13 @@ export class ForkKeeper {
     return problems;
   }
 
-  /** Answers why it cannot be made. */
+  /** Returns why the workspace cannot be created. */
   async #makeWorkspace(fork: ForkRow, source: WorkspaceRow, copy: PlannedCopy): Promise<string | undefined> {
     const { workspaces, clock } = this.#deps;
     const { workspace_id: id, build } = copy;
     const restore = { workspace_id: source.id, snapshot_id: fork.snapshot_id };
     const create = (name: string): Promise<void> => {
-      // Its settings are those of the first workspace; whom that is shared with and what became of it is not copied.
+      // Copies the settings of the original workspace, but not its shares and history.
       const { organization_id, template_id, automatic_updates, autostart_schedule, ttl_ms } = source;
       const kept = { organization_id, template_id, automatic_updates, autostart_schedule, ttl_ms };
       const settings = { ...kept, name, owner_id: fork.owner_id, task_id: null };
@@ -165,7 +165,7 @@ export class ForkKeeper {
       return workspaces.ask(id, "create", { workspace, build: { ...build, restore } });
     };
     try {
-      // Somebody may have taken the name since it was chosen.
+      // The name may have been taken in the meantime.
       await create(copy.name).catch((error) => {
         if (!(error instanceof AppError) || error.kind !== "conflict") throw error;
         return create(`${copy.name.slice(0, 27).replace(/-+$/, "")}-${id.slice(0, 4)}`);
@@ -191,7 +191,7 @@ export class ForkKeeper {
     }
   }
 
-  /** Each has its files, was deleted, or could not be made. */
+  /** Each copy has its files, was deleted, or failed. */
   async #areFilled({ copies, snapshot_id }: ForkRow, problems: ForkRow["problems"]): Promise<boolean> {
     const builds = await this.#deps.store.all(listBuildsOfFork({ restored_snapshot_id: snapshot_id }));
     const done = new Set(
@@ -200,7 +200,7 @@ export class ForkKeeper {
     return copies.every(({ workspace_id }) => done.has(workspace_id) || problems[workspace_id] !== undefined);
   }
 
-  /** The snapshot goes with its end; one that goes without it is looked after by the next look. */
+  /** Deletes the snapshot with the fork. If that fails, the next check repeats it. */
   async #settle(fork: ForkRow, source: WorkspaceRow, end: Partial<ForkRow>): Promise<void> {
     const { workspaces } = this.#deps;
     await workspaces

@@ -1,5 +1,5 @@
-// Makes, verifies and removes home backups: each of a workspace of this node's parts, one thing at a time for a person, outside of any mailbox.
-// A row stands for what is to be done and has all ids, so a crash repeats it (rules HB-1 to HB-9).
+// Creates, verifies and deletes home backups of this node's workspaces, one operation at a time for each person, outside of any mailbox. A row
+// with all IDs represents the pending operation, so a crash repeats it (rules HB-1 to HB-9).
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import { AppError } from "#base/errors.ts";
@@ -46,12 +46,12 @@ import { NO_FIGURES, toFigures } from "./standing.ts";
 const MINUTE_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-/** How often the newest backup of a workspace is read back whole. */
+/** How often the newest backup of a workspace is verified. */
 const VERIFY_MS = 7 * DAY_MS;
-/** Each takes a share of the disk, the network and the processor. */
+/** Each uses disk, network and CPU. */
 const MAX_CONCURRENT = 2;
 const LOOK_MS = 500;
-/** Whatever takes longer than this stands still. */
+/** Operations that take longer are considered stuck. */
 const LIMIT_MS = DAY_MS;
 const TOO_SLOW = "It took longer than a day.";
 
@@ -64,7 +64,7 @@ export type HomeBackupDeps = {
   readonly config: Pick<Config, "home_backup_interval" | "home_backup_keep_daily" | "home_backup_keep_weekly">;
   readonly provisioners: Provisioners;
   readonly workspaces: () => Directory<WorkspaceActor>;
-  /** Undefined where the settings name no place. */
+  /** Undefined if no location is configured. */
   readonly backups: HomeBackupStore | undefined;
 };
 
@@ -72,15 +72,15 @@ export type HomeBackupDeps = {
 type Due = Owned & { readonly begin: () => void | Promise<void> };
 type Owned = { readonly workspace_id: string; readonly owner_id: string; readonly part: number };
 type Running = { readonly done: Promise<void>; readonly end: AbortController; readonly part: number };
-/** Whether there may be more to do now. */
+/** True if there may be pending work. */
 type Outcome = "done" | "later";
 
 export class HomeBackupKeeper implements Chore {
   readonly #deps: HomeBackupDeps;
-  /** By workspace. */
+  /** Running operations by workspace. */
   readonly #running = new Map<string, Running>();
   readonly #turns = new Turns();
-  /** Backups that could not be read or removed are not tried again before then. */
+  /** When to retry backups that could not be read or deleted. */
   readonly #held = new Map<string, number>();
   #isStopped = false;
   #isAsked = false;
@@ -88,7 +88,7 @@ export class HomeBackupKeeper implements Chore {
   #looking: Promise<void> | undefined;
   #verifying: string | undefined;
   #countedAt = Number.NEGATIVE_INFINITY;
-  /** Of all workspaces, a minute old at most; of several nodes the first one has them. */
+  /** Cached figures of all workspaces, at most a minute old; in a cluster, only the first node computes them. */
   standing = NO_FIGURES;
   readonly counts = { made: 0, failed: 0, verified: 0, damaged: 0 };
 
@@ -96,9 +96,9 @@ export class HomeBackupKeeper implements Chore {
     this.#deps = deps;
   }
 
-  /** Called every few seconds, and when there is something to do. */
+  /** Called every few seconds, and when there is work. */
   sweep(): void {
-    // Without a place all that is left to do is what a place that was taken away has left.
+    // Without a location, only rows of a removed location remain to be cleaned up.
     if (this.#isStopped || (!this.#deps.backups && this.#hasLooked)) return;
     this.#isAsked = true;
     this.#looking ??= this.#lookUntilQuiet().finally(() => {
@@ -120,7 +120,7 @@ export class HomeBackupKeeper implements Chore {
     return this.idle();
   }
 
-  /** Other nodes do the work of these parts from now on. Resolves when none of it runs here. */
+  /** Stops working on these shards. Resolves when no operation is running here. */
   async leave(isLeaving: (part: number) => boolean): Promise<void> {
     await this.#looking;
     const leaving = [...this.#running.values()].filter(({ part }) => isLeaving(part));
@@ -128,7 +128,7 @@ export class HomeBackupKeeper implements Chore {
     await Promise.all(leaving.map(({ done }) => done));
   }
 
-  /** Makes the files of a backup a copy of a provisioner. Rejects with ProvisionError. */
+  /** Creates a provisioner's copy of the files of a backup. Rejects with ProvisionError. */
   async fetch(homes: Homes, place: SnapshotPlace, id: string, signal: AbortSignal): Promise<Captured> {
     const { backups, store } = this.#deps;
     const row = await store.get(findHomeBackup({ id }));
@@ -231,7 +231,7 @@ export class HomeBackupKeeper implements Chore {
     this.standing = toFigures(await store.scan(listHomesWithBackups({})), config.home_backup_interval, now);
   }
 
-  /** Deletes a snapshot from which nothing is copied any more. */
+  /** Deletes a snapshot after its files were copied. */
   async #drop(workspace_id: string, snapshot_id: string): Promise<void> {
     try {
       await this.#deps.workspaces().ask(workspace_id, "deleteSnapshot", { snapshot_id, by_keeper: true });
@@ -248,7 +248,7 @@ export class HomeBackupKeeper implements Chore {
     try {
       await store.commit([insertHomeBackup(row)], undefined, part);
     } catch (error) {
-      // Somebody has asked for one in this moment.
+      // Another backup was requested at the same time.
       if (error instanceof CommitError && error.reason === "constraint") return;
       throw error;
     }
@@ -292,7 +292,7 @@ export class HomeBackupKeeper implements Chore {
     let base: HomeBackupRow | undefined;
     try {
       const homes = this.#homesOf(home);
-      // Before anything is paused for it.
+      // Checked before anything is paused.
       await backups.engine();
       const snapshot = await this.#snapshot(row, home, signal);
       if (snapshot === "later") return "later";
@@ -319,10 +319,10 @@ export class HomeBackupKeeper implements Chore {
       this.counts.made += 1;
     } catch (error) {
       const isTooSlow = signal.reason instanceof HomeBackupError;
-      // What is stored without its row is stored again.
+      // An object without a row is stored again.
       if ((signal.aborted && !isTooSlow) || error instanceof CommitError) throw error;
       await this.#fail(row, home, isTooSlow ? signal.reason : error);
-      // The next one is made without it.
+      // The next backup does not build on this one.
       if (base && error instanceof HomeBackupError && error.isDamage) {
         await this.#write(home, [updateHomeBackup(base.id, { error: error.message })]);
       }
@@ -331,7 +331,7 @@ export class HomeBackupKeeper implements Chore {
     return "done";
   }
 
-  /** The snapshot once it is made; "later" while the workspace is busy. */
+  /** The snapshot when it is ready; "later" while the workspace is busy. */
   async #snapshot(row: HomeBackupRow, home: Home, signal: AbortSignal): Promise<SnapshotRow | "later"> {
     const { store, clock } = this.#deps;
     const find = () => store.get(findSnapshot({ id: row.id }));
@@ -344,7 +344,7 @@ export class HomeBackupKeeper implements Chore {
         await this.#deps.workspaces().ask(home.id, "createSnapshot", { id: row.id, ...about });
       } catch (error) {
         if (!(error instanceof AppError)) throw error;
-        // A build or another snapshot: it ends.
+        // Wait for the end of another build or snapshot.
         if (error.kind === "conflict" || error.kind === "overloaded") return "later";
         throw new ProvisionError(error.message);
       }
@@ -372,7 +372,7 @@ export class HomeBackupKeeper implements Chore {
     ]);
   }
 
-  /** Marks the backups that retention removes. */
+  /** Marks the backups that retention deletes. */
   async #removeOld(backups: HomeBackupStore, home: Home): Promise<void> {
     const { store, config } = this.#deps;
     const { home_backup_keep_daily: daily, home_backup_keep_weekly: weekly } = config;
@@ -391,11 +391,11 @@ export class HomeBackupKeeper implements Chore {
     }
   }
 
-  /** Removes what is marked of a workspace, together. */
+  /** Deletes all marked backups of a workspace together. */
   async #remove(backups: HomeBackupStore, home: Home, signal: AbortSignal): Promise<Outcome> {
     const known = await this.#deps.store.all(listHomeBackups({ workspace_id: home.id }));
     const marked = known.filter(({ status }) => status === "deleting");
-    // What is at a place that the settings do not name any more cannot be reached; only its row goes.
+    // A location that is no longer configured is unreachable; only the row is deleted.
     const here = marked.filter(({ location }) => location === backups.place.url).map(({ id }) => id);
     try {
       if (here.length > 0) await backups.remove(home.id, here, signal);
@@ -455,7 +455,7 @@ export class HomeBackupKeeper implements Chore {
     }
   }
 
-  /** Owners of the deployment hear of it once a day for each workspace. */
+  /** Notifies owners of the deployment once a day for each workspace. */
   async #notices(home: Home, what: string, error: string): Promise<Statement[]> {
     const { store, clock } = this.#deps;
     const now = clock.now();
@@ -505,10 +505,10 @@ export const newHomeBackup = (workspace_id: string, location: string, now: numbe
 });
 
 const elsewhere = ({ location }: HomeBackupRow, { place }: HomeBackupStore): string =>
-  `The backup is in ${location}, and the settings name ${place.url}.`;
+  `The backup is stored in ${location}, but the server is configured to use ${place.url}.`;
 
 const toWords = (error: unknown): string => {
   if (error instanceof HomeBackupError || error instanceof ProvisionError) return error.message;
   log("home-backups").error("a backup failed: {error}", { error });
-  return "An internal error ended the backup.";
+  return "The backup failed because of an internal error.";
 };

@@ -1,18 +1,18 @@
-// How the home backups of workspaces stand: what is wrong with those of one, and figures of all. Pure.
+// The state of home backups: problems of one workspace, and totals of all. Pure.
 import type { HomeStanding } from "#db/workspaces/home-backups.ts";
 import { isForBuiltIn } from "../runtime/job-queue.ts";
 
-/** True for a workspace that has backups, or is to have some by schedule. */
+/** True for a workspace that has backups or is scheduled for one. */
 export const isCounted = ({ backups, is_scheduled, deleted, failed_at }: HomeStanding): boolean =>
   backups > 0 || (!deleted && (is_scheduled > 0 || Boolean(failed_at)));
 
-/** What is wrong with the backups of a workspace, in words; empty when nothing is. */
+/** Describes the problem of a workspace's backups; empty if there is none. */
 export const findProblem = (row: HomeStanding, interval: number | undefined, now: number): string => {
   const { last_at, failed_at, damaged, error, deleted, is_scheduled, tags, stopped_at, created_at } = row;
   if (damaged > 0 && !last_at) return `The last backup is damaged: ${error}`;
   if (failed_at && failed_at > (last_at ?? 0)) return `The last backup failed: ${error}`;
   if (deleted || interval === undefined || is_scheduled === 0 || !isForBuiltIn(tags)) return "";
-  // What has not run since its last backup needs no other.
+  // A workspace that has not run since its last backup needs no new one.
   if (last_at && stopped_at && stopped_at <= last_at) return "";
   if (now - (last_at || created_at) <= 2 * interval) return "";
   return last_at ? "The last backup is older than twice the interval." : "There is no backup yet.";
@@ -22,7 +22,7 @@ type StandingFigures = { readonly bytes: number; readonly problems: number; read
 
 export const NO_FIGURES: StandingFigures = { bytes: 0, problems: 0, oldest_ms: 0 };
 
-/** `oldest_ms`: when the oldest of the newest backups of living workspaces was made; 0 without any. */
+/** `oldest_ms`: time of the oldest among the newest backups of existing workspaces; 0 without any. */
 export const toFigures = (
   rows: readonly HomeStanding[],
   interval: number | undefined,

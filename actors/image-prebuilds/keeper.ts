@@ -1,5 +1,5 @@
-// Builds images of repositories ahead: for the newest commit of the default branch, after a push, by a schedule, or when somebody asks. A timer row
-// stands for each look that is still to be made, so a crash repeats it; what was built is found again by its key (rules IB-4 to IB-9).
+// Builds repository images in advance: for the newest commit of the default branch, after a push, on a schedule, or on request. A timer row
+// represents each pending check, so a crash repeats it; existing images are found by their key (rules IB-4 to IB-9).
 import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -22,33 +22,33 @@ import { nextLook, withBuilt } from "./kept.ts";
 export const IMAGE_PREBUILD = "image_prebuild";
 export const LOOK = "look";
 
-/** A look that a crash has cut short is made again so soon. */
+/** After a crash, an interrupted check is repeated after this time. */
 const CUT_SHORT_MS = 60_000;
-/** How long one build may take. */
+/** Timeout of a build. */
 const BUILD_MS = 60 * 60_000;
-/** Lines of the log that are kept, and characters of each. */
+/** Maximum number of log lines, and of characters in each. */
 const MAX_LINES = 200;
 const MAX_LINE = 500;
 
 export type ImagePrebuildDeps = {
   readonly store: Store;
   readonly clock: Clock;
-  /** The newest commit of the default branch, read for the person who added the prebuild. Throws AppError. */
+  /** Returns the newest commit of the default branch, read as the person who added the prebuild. Throws AppError. */
   readonly plan: (row: RepositoryPrebuildRow) => Promise<RepositoryPlan>;
-  /** Builds the images of a plan, or finds them, and returns their names. Rejects with an Error in words for people. */
+  /** Builds or finds the images of a plan and returns their names. Rejects with an Error for people. */
   readonly build: (
     plan: RepositoryPlan,
     owner_id: string,
     report: Report,
     signal: AbortSignal,
   ) => Promise<readonly string[]>;
-  /** Removes images that no container has. */
+  /** Deletes images that no container uses. */
   readonly remove: (names: readonly string[], signal: AbortSignal) => Promise<void>;
 };
 
 export class ImagePrebuildKeeper {
   readonly #deps: ImagePrebuildDeps;
-  /** When the timer of each is due that its look has set. */
+  /** When the next timer of each prebuild is due. */
   readonly #seen = new Map<string, number>();
   readonly #looking = new Set<string>();
   readonly #looks = new Looks(
@@ -66,7 +66,7 @@ export class ImagePrebuildKeeper {
     this.#deps = deps;
   }
 
-  /** Its timer has come, which was due at `due`. Resolves when a crash would repeat the look, which continues in the background. */
+  /** Handles the timer that was due at `due`. Resolves when a crash would repeat the check, which continues in the background. */
   async due(id: string, due?: number): Promise<void> {
     const { store, clock } = this.#deps;
     const isUnderWay = due !== undefined && due === this.#seen.get(id) && this.#looking.has(id);
@@ -78,13 +78,13 @@ export class ImagePrebuildKeeper {
     void this.#looks.look(id).finally(() => this.#looking.delete(id));
   }
 
-  /** After a start, or when this node becomes the first one: what was being built continues without waiting for its timer. */
+  /** Continues interrupted builds after a start, or when this node becomes the first one, without waiting for timers. */
   async start(): Promise<void> {
     const rows = await this.#deps.store.all(listRepositoryPrebuilds());
     for (const { prebuild } of rows) if (prebuild.status === "building") await this.due(prebuild.id);
   }
 
-  /** Another node is the first one from now on: what is being built ends here, and begins there. */
+  /** Stops all builds because another node is now the first one and continues them. */
   async leave(): Promise<void> {
     this.#ended.abort(new Error("another node builds from now on"));
     await this.#looks.settled();
@@ -96,7 +96,7 @@ export class ImagePrebuildKeeper {
     await this.#looks.stop();
   }
 
-  /** One at a time: builds of images share the engine with those of people. */
+  /** One at a time: image builds share the engine with people's workspaces. */
   async #inTurn(look: () => Promise<void>): Promise<void> {
     const before = this.#turn;
     const work = before.then(look);

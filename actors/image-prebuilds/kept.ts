@@ -1,12 +1,12 @@
-// Which images a repository prebuild keeps once another one is built, and when it is looked at again. Pure.
+// Decides which images a repository prebuild keeps after a new one is built, and when it is checked next. Pure.
 import type { KeptImages } from "#db/schema/repository-prebuilds.ts";
 
 const HOUR_MS = 3_600_000;
-/** A failed build is tried again without a push after so long, so many times: an engine or a host may have been down. */
+/** Failed builds are retried without a push at this interval, this many times: an engine or a host may have been down. */
 const RETRY_MS = 10 * 60_000;
 const MAX_TRIES = 3;
 
-/** The images with those just built in front, and the names of images that nothing here needs any more. */
+/** Returns the kept images, newest first, and the names of images that are no longer needed. */
 export const withBuilt = (
   kept: readonly KeptImages[],
   built: KeptImages,
@@ -22,7 +22,7 @@ export const withBuilt = (
 
 type Ended = { readonly interval_hours: number; readonly tries: number };
 
-/** When it is next looked at without a push, milliseconds since 1970; `tries` failed ones in a row. Undefined: not until someone asks. */
+/** Returns when to check next without a push, in milliseconds since 1970, after `tries` consecutive failures. Undefined: only on request. */
 export const nextLook = ({ interval_hours, tries }: Ended, now: number): number | undefined => {
   const regular = interval_hours > 0 ? now + interval_hours * HOUR_MS : undefined;
   if (tries === 0 || tries >= MAX_TRIES) return regular;

@@ -1,4 +1,4 @@
-// Ends a way that is not kept, and what was only made for one that is: its chat goes into the archive, its workspace into the trash.
+// Ends a way that is not kept, and the fork of the kept one: archives its chat and moves its workspace to the trash.
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import type { Store } from "#db/engine/store.ts";
@@ -20,11 +20,11 @@ export type EndingDeps = {
   readonly store: Store;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly chats: Directory<ChatActor>;
-  /** Begins the build that deletes the workspace, whose files stay in the trash. Throws AppError when that cannot be. */
+  /** Starts the build that deletes the workspace; the trash keeps its files. Throws AppError if that is not possible. */
   readonly remove: (trial: TrialRow, workspace_id: string) => Promise<void>;
 };
 
-/** `gone` once nothing of the way is left; undefined while it is under way. `fork` is read before anything else of the way. */
+/** Returns `gone` when the way is fully cleaned up; undefined while it is in progress. Reads `fork` before anything else of the way. */
 export const endWay = async (
   deps: EndingDeps,
   { trial, fork }: { readonly trial: TrialRow; readonly fork: ForkRow | undefined },
@@ -34,7 +34,7 @@ export const endWay = async (
   const { number, workspace_id } = way;
   const { keep } = trial;
   const isKept = keep?.number === number;
-  // Until then its workspace and its chat may still be created.
+  // Its workspace and chat may still be created until then.
   const isMade = !fork || fork.status === "ready" || fork.status === "failed";
   try {
     if (!isKept) await endChat(deps, way.chat_id);
@@ -48,13 +48,13 @@ export const endWay = async (
     return isMade ? { type: "gone", number } : undefined;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    // Its chat still ends, or its workspace is busy: their ends are news.
+    // Its chat is still running, or its workspace is busy: their end is an event.
     if (error.kind === "conflict" || error.kind === "overloaded" || !isMade) return undefined;
     return { type: "gone", number, error: `It could not be deleted: ${toWords(error)}` };
   }
 };
 
-/** Does what is to be done next; why it cannot be deleted, where that is so. */
+/** Performs the next step; returns why the workspace cannot be deleted, if so. */
 const removeWorkspace = async (
   { store, workspaces, remove }: EndingDeps,
   trial: TrialRow,
@@ -64,7 +64,7 @@ const removeWorkspace = async (
   const job = build && (await store.get(findJob({ id: build.job_id })));
   if (!job) return undefined;
   if (isActive(job)) {
-    // A build whose workspace is to be deleted need not be finished.
+    // Cancels a build of a workspace that will be deleted.
     if (build.transition !== "delete" && job.canceled_at === null) {
       await workspaces.ask(workspace.id, "cancelBuild", { build_id: build.id }).catch((error) => {
         if (!(error instanceof AppError)) throw error;

@@ -1,6 +1,6 @@
-// Leads each trial to its end: gives every way its prompt when its fork can be worked in, follows its chat, has its changes looked at and its check
-// run, and keeps or deletes what people decide on. A timer row stands for what is still to be done, every id is chosen beforehand, and what is
-// seen becomes one guarded write, so a crash repeats a look and makes nothing twice (rules TY-1 to TY-9).
+// Runs each trial to its end: sends every way its prompt when its fork is usable, follows its chat, determines its changes, runs its check, and keeps
+// or deletes what its owner decides. A timer row represents the remaining work, every ID is chosen in advance, and each observation becomes one
+// guarded write, so a crash repeats steps but creates nothing twice (rules TY-1 to TY-9).
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
@@ -43,39 +43,39 @@ import {
 export const TRIAL = "trial";
 export const LOOK = "look";
 
-/** Looks also without news, in case one was missed; seldom at one that waits for a person. */
+/** Interval of checks without an event, in case one was missed; longer for a trial that waits for its owner. */
 const LOOK_MS = 30_000;
 const READY_MS = 10 * 60_000;
-/** How often a change is tried that others have come before. */
+/** How often a conflicting write is retried. */
 const TRIES = 20;
 
 export type TrialKeeperDeps = RunningDeps &
   KeepingDeps &
   EndingDeps & {
     readonly topics: Topics<Events>;
-    /** Looks at what the way has changed. Resolves also when that is not known. */
+    /** Determines the changes of the way. Also resolves if that is not possible. */
     readonly measure: (
       trial: TrialRow,
       way: StoredWay,
       signal: AbortSignal,
     ) => Promise<Measured & { readonly folders: TrialDiff["folders"] }>;
     /**
-     * Runs the check of the way's last turn, once, and finds it again after a crash. Resolves also when it cannot run. Ends it when the signal fires
-     * with `INTERRUPTED`, and leaves it alone otherwise.
+     * Runs the check of the way's last turn once, and resumes it after a crash. Also resolves if it cannot run. Stops the check if the signal fires
+     * with `INTERRUPTED`, and otherwise leaves it running.
      */
     readonly check: (trial: TrialRow, way: StoredWay, signal: AbortSignal) => Promise<Checked>;
   };
 
 export class TrialKeeper {
   readonly #deps: TrialKeeperDeps;
-  /** By trial: the workspaces and chats whose news matter to it. */
+  /** The workspaces and chats whose events concern a trial, by trial. */
   readonly #waiting = new Map<string, ReadonlySet<string>>();
-  /** By trial, way and turn. */
+  /** Running examinations by trial, way and turn. */
   readonly #examinations = new Map<
     string,
     { readonly trial_id: string; readonly end: AbortController; done: Promise<void> }
   >();
-  /** When the timers come that are set. */
+  /** When the pending timers are due. */
   readonly #timers = new Map<string, number>();
   #isStopped = false;
   readonly #looks = new Looks(
@@ -105,17 +105,17 @@ export class TrialKeeper {
     });
   }
 
-  /** Leads a trial on whenever something of its workspaces and chats changes. */
+  /** Continues a trial whenever one of its workspaces or chats changes. */
   wait(trial_id: string): void {
     void this.#looks.look(trial_id);
   }
 
-  /** After a start, or when these parts have come: open trials go on. */
+  /** Continues open trials after a start, or after taking over these shards. */
   async start(parts?: PartNumbers): Promise<void> {
     for (const { id } of await this.#deps.store.all(listOpenTrials(parts))) this.wait(id);
   }
 
-  /** Other nodes look after the trials of other parts than these from now on. Resolves when nothing of one is under way. */
+  /** Stops working on trials of these shards. Resolves when nothing is running. */
   async leave(left: PartNumbers): Promise<void> {
     for (const id of this.#waiting.keys()) this.#forget(id);
     await this.#endExaminations(() => true, LEAVING);
@@ -129,14 +129,14 @@ export class TrialKeeper {
     await this.#looks.stop();
   }
 
-  /** A timer of a trial has come. */
+  /** Handles a due timer of a trial. */
   due(id: string): Promise<void> {
     return this.#looks.look(id);
   }
 
   /**
-   * Decides on an event, with the statements that go along with it; "stale" when it comes too late. 400 and 409 for what people ask for and that
-   * does not fit.
+   * Decides on an event and commits it with the given statements; returns "stale" if it comes too late. Throws 400 and 409 for requests that do not
+   * fit.
    */
   async tell(id: string, event: TrialEvent, writes: readonly Statement[] = []): Promise<"done" | "stale"> {
     const { store, clock, topics } = this.#deps;
@@ -151,7 +151,7 @@ export class TrialKeeper {
       try {
         await store.commit([saveTrial(next), ...writes], undefined, found.part);
       } catch (error) {
-        // Someone else was faster: what that has changed counts.
+        // Lost a race: decides again on the new state.
         if (error instanceof CommitError && error.reason === "stale" && tries < TRIES) continue;
         throw error;
       }
@@ -176,7 +176,7 @@ export class TrialKeeper {
     await this.#setTimer(trial, part);
     this.#endOthers(trial);
     const isWaiting = trial.status === "running" || trial.status === "ready";
-    // Its owner cannot decide any more.
+    // The owner was deleted or suspended.
     if (isWaiting && !(await store.get(findChatPlace({ id: chat_id })))) {
       await this.tell(id, { type: "discard", now: this.#deps.clock.now() });
       return;
@@ -231,7 +231,7 @@ export class TrialKeeper {
     await this.tell(trial.id, { type: "checked", number, turn, ...found });
   }
 
-  /** Ends checks that are not needed any more: of ways that were stopped, have another turn, or are to be deleted. */
+  /** Stops checks that are no longer needed: of stopped ways, ways with a newer turn, and ways to be deleted. */
   #endOthers(trial: TrialRow): void {
     const wanted = new Set(trial.ways.filter((way) => mayExamine(trial, way)).map((way) => toKey(trial, way)));
     void this.#endExaminations((key, trial_id) => trial_id === trial.id && !wanted.has(key), INTERRUPTED);
@@ -243,7 +243,7 @@ export class TrialKeeper {
     await Promise.all(meant.map(([, { done }]) => done));
   }
 
-  /** Whatever comes next may end in the middle; one that is set for later is enough. */
+  /** The next step may be interrupted; a pending timer is sufficient to repeat it. */
   async #setTimer({ id, status }: TrialRow, part: number | undefined): Promise<void> {
     const { store, clock } = this.#deps;
     const now = clock.now();
@@ -266,13 +266,13 @@ export class TrialKeeper {
   }
 }
 
-/** The server stops, or another node continues with it. */
+/** The server is stopping, or another node continues. */
 const LEAVING = new AppError("overloaded", "The server is stopping.");
 
 const toKey = ({ id }: TrialRow, { number, turn, measured }: StoredWay): string =>
   `${id} ${number} ${turn} ${measured ? "check" : "changes"}`;
 
-/** Its turn has ended, and its changes have not been looked at since, or its check has not run. */
+/** True if the turn has ended and its changes were not determined since, or its check did not run. */
 const mayExamine = (trial: TrialRow, way: StoredWay): boolean => {
   if (isEnding(trial) || way.gone || way.interrupts || way.message_id === null) return false;
   return way.status === "checking" || (!way.measured && !isUnderWay(way));

@@ -1,5 +1,5 @@
-// Brings the files of the kept way into the first workspace: a copy of them, a copy of the files that they replace, a build that restores the first copy,
-// and the chat, which works in the first workspace from then on. Each step looks whether it was done before, so a crash repeats none.
+// Moves the kept way into the first workspace: creates a snapshot of its files and one of the files to be replaced, restores the former with a build,
+// and moves the chat. Each step checks whether it is already done, so a crash repeats none.
 import { AppError } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -21,11 +21,11 @@ export type KeepingDeps = {
   readonly store: Store;
   readonly workspaces: Directory<WorkspaceActor>;
   readonly chats: Directory<ChatActor>;
-  /** Begins the build that gives the trial's workspace these files. Throws AppError when that cannot be. */
+  /** Starts the build that restores these files in the trial's workspace. Throws AppError if that is not possible. */
   readonly restore: (trial: TrialRow, snapshot: SnapshotRow) => Promise<void>;
 };
 
-/** What has become of the way that is being kept; undefined while it is under way. */
+/** Returns the outcome for the kept way; undefined while it is in progress. */
 export const lookAtKeep = async (
   deps: KeepingDeps,
   trial: TrialRow,
@@ -53,7 +53,7 @@ export const lookAtKeep = async (
   return { type: "restored" };
 };
 
-/** Does what is to be done next; why it cannot be done, where that is so. */
+/** Performs the next step; returns why it is not possible, if so. */
 const prepare = async (
   deps: KeepingDeps,
   trial: TrialRow,
@@ -81,14 +81,14 @@ const prepare = async (
     return undefined;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    // Another build or snapshot of the workspace is under way: its end is news.
+    // Waits for the end of another build or snapshot.
     return error.kind === "conflict" || error.kind === "overloaded" ? undefined : toWords(error);
   }
 };
 
 type Wanted = Pick<SnapshotRow, "id" | "name" | "reason" | "created_by">;
 
-/** The copy of the workspace's files once it is there; undefined while it is made, and in words why it was not. */
+/** Returns the snapshot of the workspace when it is ready; undefined while it is being created; the reason if it failed. */
 const copied = async (
   { store, workspaces }: KeepingDeps,
   workspace_id: string,
@@ -106,7 +106,7 @@ const copied = async (
   return undefined;
 };
 
-/** Removes the copy of a way's files. True once there is no such copy. */
+/** Deletes the snapshot of a way's files. Returns true when it no longer exists. */
 export const dropCopy = async (
   { store, workspaces }: Pick<KeepingDeps, "store" | "workspaces">,
   workspace_id: string,

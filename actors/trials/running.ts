@@ -1,4 +1,4 @@
-// What there is to see of a way while its trial runs: its fork until its chat has the prompt, and from then on its chat.
+// Observes a way while its trial is running: its fork until its chat has the prompt, and then its chat.
 import type { Clock } from "#base/clock.ts";
 import { AppError, type ErrorKind } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -13,7 +13,7 @@ import type { Directory } from "../runtime/directory.ts";
 import { isWorkspaceReady } from "../workspace/readiness.ts";
 import type { TrialEvent } from "./state.ts";
 
-/** What may be otherwise a little later. */
+/** A state that may change soon. */
 const PASSING: ReadonlySet<ErrorKind> = new Set([
   ...(["overloaded", "too_many_requests", "bad_gateway", "gateway_timeout", "timeout", "storage_full"] as const),
   "internal",
@@ -23,11 +23,11 @@ export type RunningDeps = {
   readonly store: Store;
   readonly clock: Clock;
   readonly chats: Directory<ChatActor>;
-  /** Gives the chat of the way its prompt, once, and returns the id of the message. Throws AppError when that cannot be. */
+  /** Sends the prompt to the way's chat once, and returns the message ID. Throws AppError if that is not possible. */
   readonly deliver: (trial: TrialRow, way: StoredWay) => Promise<number>;
 };
 
-/** What has become of the way; undefined where nothing can be said yet. */
+/** Returns the outcome of the way; undefined if it is not known yet. */
 export const lookAtWay = async (
   deps: RunningDeps,
   { trial, fork }: { readonly trial: TrialRow; readonly fork: ForkRow | undefined },
@@ -48,7 +48,7 @@ const lookAtChat = async ({ store, clock, chats }: RunningDeps, way: StoredWay):
   if (way.interrupts && isActive) await interruptChat(chats, way.chat_id);
   if (status === "requires_action") return { type: "seen", number, chat: "asks", now };
   if (isActive || status === "interrupting") return { type: "seen", number, chat: "works", now };
-  const failed = status === "error" ? { failed: chat.last_error?.message || "Its turn has failed." } : {};
+  const failed = status === "error" ? { failed: chat.last_error?.message || "Its turn failed." } : {};
   return { type: "seen", number, chat: "rests", ...failed, now };
 };
 
@@ -90,10 +90,10 @@ const findBuildError = async (
   const builds = fork ? await store.all(listBuildsOfFork({ restored_snapshot_id: fork.snapshot_id })) : [];
   const own = builds.filter((one) => one.workspace_id === workspace_id);
   const newest = own.toSorted((a, b) => b.build_number - a.build_number)[0];
-  return newest?.error || "The build of its workspace did not succeed.";
+  return newest?.error || "The build of its workspace failed.";
 };
 
-/** What an error says to people. */
+/** Returns an error's message for people. */
 export const toWords = ({ message, detail, validations }: AppError): string =>
   [message, detail, ...validations.map(({ field, detail: rule }) => `${field} ${rule}.`)]
     .filter((words) => words !== "")

@@ -1,22 +1,22 @@
-// What can happen to a trial, as pure functions: used by its keeper, which tells it what it sees of forks, chats and builds, and what people ask for.
-// A trial runs until all ways have ended, waits until one is kept or all are discarded, and ends when every fork is kept or gone.
+// The state machine of a trial as pure functions. Its keeper passes in observations of forks, chats and builds, and requests of the owner. A trial
+// runs until all ways are done, waits until one is kept or all are discarded, and ends when every fork is kept or deleted.
 import { type AppError, conflict, invalidField } from "#base/errors.ts";
 import type { StoredKeep, StoredWay, TrialRow } from "#db/trials/trials.ts";
 import type { TrialCheck, WayStatus } from "#schema/chats/trial.ts";
 
-/** What decisions read and change of a trial. */
+/** The part of a trial that decisions read and change. */
 export type TrialState = Pick<TrialRow, "status" | "error" | "check_command" | "ways" | "keep">;
 
-/** The changes of a way since its prompt, or in words why they are not known. */
+/** The changes of a way since its prompt, or why they are unknown. */
 export type Measured = Pick<StoredWay, "changes" | "changes_error">;
 
-/** What a check says; null where it could not run. */
+/** The result of a check; null if it could not run. */
 export type Checked = { readonly check: TrialCheck | null; readonly error: string };
 
 export type TrialEvent =
   /** The chat of the way has the prompt. */
   | { readonly type: "delivered"; readonly number: number; readonly message_id: number; readonly now: number }
-  /** What its chat does now; `failed` says why its turn has failed. */
+  /** The chat's current state; `failed` contains why its turn failed. */
   | {
       readonly type: "seen";
       readonly number: number;
@@ -24,19 +24,19 @@ export type TrialEvent =
       readonly failed?: string;
       readonly now: number;
     }
-  /** It cannot be done: its fork was not created, or its workspace or chat was deleted. */
+  /** The way cannot continue: its fork was not created, or its workspace or chat was deleted. */
   | { readonly type: "broken"; readonly number: number; readonly error: string; readonly now: number }
-  /** Its turn has ended, and its changes were looked at. */
+  /** Its turn has ended, and its changes are known. */
   | ({ readonly type: "measured"; readonly number: number; readonly turn: number } & Measured)
-  /** Its check has ended, or could not run, as `error` says. */
+  /** Its check has ended, or could not run for the reason in `error`. */
   | ({ readonly type: "checked"; readonly number: number; readonly turn: number } & Checked)
   | { readonly type: "stop"; readonly now: number }
   | ({ readonly type: "keep"; readonly now: number } & Omit<StoredKeep, "restored">)
   | { readonly type: "keep_failed"; readonly error: string }
-  /** The first workspace and its chat have what is kept. */
+  /** The first workspace and its chat have the kept way's files and history. */
   | { readonly type: "restored" }
   | { readonly type: "discard"; readonly now: number }
-  /** Nothing of the way is left to be done; `error` says what could not be deleted. */
+  /** The way is cleaned up; `error` says what could not be deleted. */
   | { readonly type: "gone"; readonly number: number; readonly error?: string };
 
 export type TrialDecision =
@@ -46,25 +46,25 @@ export type TrialDecision =
 
 const UNDER_WAY: ReadonlySet<WayStatus> = new Set(["waiting", "working", "needs_you", "checking"]);
 
-/** True while the way has something to do. */
+/** True while the way is in progress. */
 export const isUnderWay = ({ status }: Pick<StoredWay, "status">): boolean => UNDER_WAY.has(status);
 
-/** True once nothing more happens to the trial. */
+/** True when the trial is over. */
 export const isOver = ({ status }: Pick<TrialRow, "status">): boolean => status === "kept" || status === "discarded";
 
 /** True while forks are being deleted. */
 export const isEnding = ({ status, keep }: Pick<TrialRow, "status" | "keep">): boolean =>
   status === "discarding" || (status === "keeping" && keep?.restored === true);
 
-/** How many of its ways count to the limit of its owner. */
+/** How many of its ways count toward the owner's limit. */
 export const countOpen = ({ ways }: Pick<TrialRow, "ways">): number => ways.filter(({ gone }) => !gone).length;
 
 const STALE = { kind: "stale" } as const;
 const refuse = (error: AppError): TrialDecision => ({ kind: "refused", error });
 
-/** What follows from an event; late news is `stale`, a request that does not fit is refused with 400 or 409. */
+/** Returns the changes that follow from an event. Late observations are `stale`; requests that do not fit are refused with 400 or 409. */
 export const transition = (state: TrialState, event: TrialEvent): TrialDecision => {
-  if (isOver(state)) return event.type in REQUESTS ? refuse(conflict("These ways have ended already.")) : STALE;
+  if (isOver(state)) return event.type in REQUESTS ? refuse(conflict("This trial has already ended.")) : STALE;
   switch (event.type) {
     case "delivered":
       return withWay(state, event.number, (way) => delivered(way, event));
@@ -104,13 +104,13 @@ export const transition = (state: TrialState, event: TrialEvent): TrialDecision 
   }
 };
 
-/** Those of people. */
+/** Decides on requests of people. */
 const REQUESTS = { stop: true, keep: true, discard: true } as const;
 const BEING_ENDED = "One of the ways is being kept, or all of them are being deleted.";
 
 const change = (state: TrialState): TrialDecision => ({ kind: "change", state: settled(state) });
 
-/** The same with the status that follows from its ways. */
+/** Returns the trial with the status that follows from its ways. */
 const settled = (state: TrialState): TrialState => {
   const { status, ways } = state;
   if (isEnding(state)) {
@@ -135,7 +135,7 @@ const withWay = (
 const delivered = (way: StoredWay, { message_id, now }: Extract<TrialEvent, { type: "delivered" }>) => {
   if (way.message_id !== null || way.gone) return undefined;
   const begun = { ...way, message_id, started_at: now, turn: 1 };
-  // Somebody wanted it to stop while the chat got its prompt.
+  // The owner stopped the way while the chat got its prompt.
   return way.status === "waiting" ? { ...begun, status: "working" as const } : { ...begun, interrupts: true };
 };
 
@@ -146,7 +146,7 @@ const seen = (way: StoredWay, { chat, failed, now }: Extract<TrialEvent, { type:
     const status = chat === "works" ? "working" : "needs_you";
     if (way.status === status) return undefined;
     if (way.status === "working" || way.status === "needs_you") return { ...way, status };
-    // Its owner continues in its chat: earlier results are outdated.
+    // Its owner continued in its chat, so earlier results are outdated.
     return { ...way, status, turn: way.turn + 1, measured: false, check: null, error: "", ended_at: null };
   }
   if (way.status !== "working" && way.status !== "needs_you") return undefined;
@@ -180,7 +180,7 @@ const checked = (
   return { ...way, check, status: check.exit_code === 0 && !check.timed_out ? "passed" : "failed" };
 };
 
-/** Ends what the way does, if it does anything. */
+/** Stops the way if it is in progress. */
 const halted = (way: StoredWay, now: number): StoredWay =>
   isUnderWay(way)
     ? {
@@ -205,10 +205,10 @@ const keep = (
   const way = state.ways.find((one) => one.number === number);
   if (!way) return refuse(invalidField("way", `must be 1 to ${state.ways.length}`));
   if (isUnderWay(way) || way.interrupts) {
-    return refuse(conflict(`Way ${number} has not ended yet. Wait until it has, or stop it first.`));
+    return refuse(conflict(`Way ${number} is still working. Wait for it or stop it first.`));
   }
   if (way.message_id === null) {
-    return refuse(conflict(`Way ${number} has not begun, so there is nothing to keep.`));
+    return refuse(conflict(`Way ${number} has not started, so there is nothing to keep.`));
   }
   const others = state.ways.map((one) => (one === way ? one : halted(one, now)));
   const kept = { number, snapshot_id, safety_id, restored: false };

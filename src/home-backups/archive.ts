@@ -1,13 +1,13 @@
-// Incremental archives without another program: the tar of a home as encrypted chunks that are named by their content. A backup stores the chunks
-// that the one before does not have.
+// Incremental archives without an external program: the tar of a home as encrypted chunks named by their content. A backup stores only the chunks
+// that the previous one does not have.
 import { cut, MAX_CHUNK_BYTES } from "./chunks.ts";
 import { HomeBackupError } from "./error.ts";
 import type { Keys } from "./keys.ts";
 import type { Place } from "./place.ts";
 
-/** What is on its way to or from the place, each of at most 4 MiB. */
+/** Maximum number of chunks in transfer, each of at most 4 MiB. */
 const AT_ONCE = 4;
-/** A chunk that nothing names may be one of a backup that another node has just begun. */
+/** A chunk without a reference may belong to a backup that another node has just started. */
 const MIN_AGE_MS = 24 * 3_600_000;
 
 const toName = (workspace_id: string, chunk: string): string => `${workspace_id}/chunks/${chunk.slice(0, 2)}/${chunk}`;
@@ -21,7 +21,7 @@ export class Archives {
     this.#keys = keys;
   }
 
-  /** Stores what `known`, the chunks of an earlier backup, does not have. Throws HomeBackupError, and what the stream throws. */
+  /** Stores the chunks that are not in `known`, the chunks of an earlier backup. Throws HomeBackupError, and errors of the stream. */
   async write(
     workspace_id: string,
     stream: AsyncIterable<Uint8Array>,
@@ -60,14 +60,14 @@ export class Archives {
     return { chunks, added_bytes };
   }
 
-  /** The bytes of these chunks, each compared with its name. Throws HomeBackupError. */
+  /** Returns the content of these chunks, each verified against its name. Throws HomeBackupError. */
   async *read(workspace_id: string, chunks: readonly string[]): AsyncGenerator<Uint8Array> {
     const coming: Promise<Uint8Array>[] = [];
     let next = 0;
     const fetchMore = (): void => {
       while (coming.length < AT_ONCE && next < chunks.length) {
         const one = this.#get(workspace_id, chunks[next++] as string);
-        // It is awaited in its turn, or not at all once another has failed.
+        // It is awaited in its turn, or never after another one failed.
         one.catch(() => {});
         coming.push(one);
       }
@@ -75,7 +75,7 @@ export class Archives {
     for (fetchMore(); coming.length > 0; fetchMore()) yield await (coming.shift() as Promise<Uint8Array>);
   }
 
-  /** Removes the chunks of a workspace that none of its backups has. */
+  /** Deletes the chunks of a workspace that none of its backups uses. */
   async prune(workspace_id: string, kept: ReadonlySet<string>, now: number): Promise<void> {
     for await (const { name, modified_at } of this.#place.list(`${workspace_id}/chunks/`)) {
       const chunk = name.slice(name.lastIndexOf("/") + 1);
@@ -90,7 +90,7 @@ export class Archives {
     if (!sealed) throw new HomeBackupError(`A part of it is missing (${name}).`, { isDamage: true });
     const bytes = await this.#keys.open(sealed, name, MAX_CHUNK_BYTES);
     if ((await this.#keys.name(bytes)) !== chunk) {
-      throw new HomeBackupError(`A part of it is another one (${name}).`, { isDamage: true });
+      throw new HomeBackupError(`A part of it doesn't match its checksum (${name}).`, { isDamage: true });
     }
     return bytes;
   }

@@ -1,14 +1,13 @@
-// Cuts a stream into chunks at places that its content decides on: what was inserted or removed changes the chunks around it and no others, so
-// that the next backup stores these alone.
+// Splits a stream into content-defined chunks: an insertion or removal changes only the chunks around it, so that the next backup stores only these.
 
 export const MAX_CHUNK_BYTES = 4 * 1024 * 1024;
 const MIN_CHUNK_BYTES = 512 * 1024;
-/** As many bytes as the hash remembers, one for each of its bits. */
+/** The window of the rolling hash in bytes, one for each of its bits. */
 const WINDOW_BYTES = 32;
-/** A cut where this many of the upper bits are zero: about each MiB. */
+/** A boundary requires this many zero bits: on average one per MiB. */
 const SHIFT = 32 - 20;
 
-/** `gear` has 256 numbers by chance, the same for all backups that are to share chunks. */
+/** `gear` has 256 random numbers, the same for all backups that share chunks. */
 export async function* cut(
   stream: AsyncIterable<Uint8Array>,
   gear: Int32Array,
@@ -20,7 +19,7 @@ export async function* cut(
     for (let from = 0; from < bytes.length; ) {
       const end = Math.min(bytes.length, from + MAX_CHUNK_BYTES - length);
       const earliest = from + MIN_CHUNK_BYTES - length;
-      // Nothing is cut before that: what the hash would forget again need not be looked at.
+      // No boundary before the minimum size: the hash would forget these bytes again.
       let at = Math.max(from, Math.min(end, earliest - WINDOW_BYTES));
       let isCut = false;
       while (at < end && !isCut) {

@@ -1,6 +1,6 @@
-// What goes wrong with home backups, in words for people.
+// Errors of home backups, with messages for people.
 
-/** The message finishes a sentence of its own. `isDamage`: what is stored is not what was stored. */
+/** The message is a sentence of its own. `isDamage`: stored data is not what was written. */
 export class HomeBackupError extends Error {
   override readonly name = "HomeBackupError";
   readonly isDamage: boolean;

@@ -1,4 +1,4 @@
-// Unpacks a home backup into a folder of this machine, for which no server is needed.
+// Extracts a home backup into a folder of this machine, without a server.
 import { existsSync, readdirSync } from "node:fs";
 import { chmod, lstat, mkdir, readdir, rename, rm, rmdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
@@ -13,8 +13,8 @@ const PRIVATE = 0o700;
 const RUNS_AS_OWNER = 0o6000;
 
 /**
- * Removes devices, and takes from programs that they run as their owner: root of a container has made them, and on this machine they would be root's
- * own. Follows no links.
+ * Deletes devices and clears setuid and setgid bits: a container's root created them, and on this machine they would be real root's. Follows no
+ * links.
  */
 const disarm = async (folder: string): Promise<void> => {
   for (const { name } of await readdir(folder, { withFileTypes: true })) {
@@ -26,7 +26,7 @@ const disarm = async (folder: string): Promise<void> => {
   }
 };
 
-/** Fills `folder`, which must be empty or missing, and is there whole or not at all. Throws HomeBackupError. */
+/** Fills `folder`, which must be empty or missing, completely or not at all. Throws HomeBackupError. */
 export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string): Promise<void> => {
   const to = resolve(folder);
   if (existsSync(to) && readdirSync(to).length > 0) throw new HomeBackupError(`${to} is not empty.`);
@@ -48,7 +48,7 @@ export const extract = async (stream: AsyncIterable<Uint8Array>, folder: string)
       throw new HomeBackupError(`The files could not be unpacked: ${why}.`);
     }
     await disarm(part);
-    // Its mode in the backup would open to others what the workspace kept from them.
+    // The original modes could expose files that the workspace had protected.
     await chmod(part, PRIVATE);
     if (existsSync(to)) await rmdir(to);
     await rename(part, to);

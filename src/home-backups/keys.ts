@@ -1,4 +1,4 @@
-// The keys of home backups, all derived from the recovery key: it alone opens everything, on any machine.
+// The keys of home backups, all derived from the recovery key, which is sufficient to open everything on any machine.
 import { hkdfSync } from "node:crypto";
 import { promisify } from "node:util";
 import { constants, zstdCompress, zstdDecompress } from "node:zlib";
@@ -7,26 +7,26 @@ import { HomeBackupError } from "./error.ts";
 
 const SALT = "slipway home backups";
 const KEY_BYTES = 32;
-/** The fastest: homes are mostly files that are compressed already, or never will be. */
+/** The fastest level: homes are mostly files that are already compressed or never compress well. */
 const LEVEL = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 const compress = promisify(zstdCompress);
 const decompress = promisify(zstdDecompress);
 
 export type Keys = {
-  /** What restic encrypts with. */
+  /** The password of restic's repositories. */
   readonly password: string;
-  /** Where chunks are cut: unknown to anyone who only sees their sizes. */
+  /** Determines the chunk boundaries, so that chunk sizes reveal nothing. */
   readonly gear: Int32Array;
-  /** Names bytes so that the same have the same name, which tells nothing of them. */
+  /** Names bytes by their content, without revealing it. */
   name(bytes: Uint8Array<ArrayBuffer>): Promise<string>;
-  /** Compresses and encrypts; opens only for the same `place`. */
+  /** Compresses and encrypts; decrypts only for the same `place`. */
   seal(bytes: Uint8Array, place: string): Promise<Uint8Array<ArrayBuffer>>;
-  /** What was sealed, at most `max` bytes of it. Throws HomeBackupError. */
+  /** Decrypts at most `max` bytes. Throws HomeBackupError. */
   open(sealed: Uint8Array, place: string, max: number): Promise<Uint8Array<ArrayBuffer>>;
 };
 
-/** `recovery_key` in the form that parseRecoveryKey answers. */
+/** `recovery_key` as returned by parseRecoveryKey. */
 export const deriveKeys = async (recovery_key: string): Promise<Keys> => {
   const derive = (use: string, length: number): ArrayBuffer => hkdfSync("sha256", recovery_key, SALT, use, length);
   const aes = await crypto.subtle.importKey("raw", derive("seal", KEY_BYTES), "AES-GCM", false, ["encrypt", "decrypt"]);

@@ -1,4 +1,4 @@
-// What a home backup says of itself: one sealed object, written last, without which there is no backup.
+// The manifest of a home backup: one encrypted object, written last. Without it, the backup does not exist.
 import { isUuid } from "#base/ids.ts";
 import type { HomeBackupEngine } from "#schema/workspaces/home-backup.ts";
 import { HomeBackupError } from "./error.ts";
@@ -6,15 +6,15 @@ import type { Keys } from "./keys.ts";
 import type { Place } from "./place.ts";
 
 const FORMAT = 1;
-/** Names of chunks for some terabytes. */
+/** Maximum number of chunk names, enough for some terabytes. */
 const MAX_MANIFEST_BYTES = 512 * 1024 * 1024;
 
-/** Whose files they are, for people at another machine. */
+/** The owner and workspace, for people on another machine. */
 export type HomeFacts = {
   readonly workspace_id: string;
   readonly workspace_name: string;
   readonly owner_name: string;
-  /** Which provisioner's files; its snapshots can be made of them. */
+  /** The provisioner of the files, which can create snapshots from them. */
   readonly provisioner: string;
   /** Names of Docker volumes, each a folder of the archive; empty for a home. */
   readonly volumes: readonly string[];
@@ -22,17 +22,17 @@ export type HomeFacts = {
 
 export type Manifest = HomeFacts & {
   readonly id: string;
-  /** When the files were as they are in it, milliseconds since 1970. */
+  /** Time of the snapshot, milliseconds since 1970. */
   readonly created_at: number;
   readonly engine: HomeBackupEngine;
-  /** Of the tar archive of the files. */
+  /** Size of the tar archive. */
   readonly bytes: number;
   readonly sha256: string;
-  /** What had to be stored for it, before compression by restic, after it otherwise. */
+  /** Added bytes: before compression for restic, after it otherwise. */
   readonly added_bytes: number;
-  /** The names of its chunks in order. */
+  /** Names of its chunks in order. */
   readonly chunks?: readonly string[];
-  /** restic's own id. */
+  /** restic's own ID. */
   readonly restic_snapshot?: string;
 };
 
@@ -45,7 +45,7 @@ export const writeManifest = async (place: Place, keys: Keys, manifest: Manifest
   await place.put(name, await keys.seal(new TextEncoder().encode(text), name));
 };
 
-/** The manifest, or undefined where it is missing. Throws HomeBackupError. */
+/** Returns the manifest; undefined if it is missing. Throws HomeBackupError. */
 export const readManifest = async (
   place: Place,
   keys: Keys,
@@ -66,7 +66,7 @@ export const readManifest = async (
 export const removeManifest = (place: Place, workspace_id: string, id: string): Promise<void> =>
   place.remove(toFolder(workspace_id) + id);
 
-/** The ids of the backups of a workspace. */
+/** Returns the IDs of a workspace's backups. */
 export const listIds = async (place: Place, workspace_id: string): Promise<string[]> => {
   const ids: string[] = [];
   for await (const { name } of place.list(toFolder(workspace_id))) {
@@ -76,7 +76,7 @@ export const listIds = async (place: Place, workspace_id: string): Promise<strin
   return ids;
 };
 
-/** The workspaces that have backups. */
+/** Returns the workspaces that have backups. */
 export const listWorkspaces = async (place: Place): Promise<string[]> => {
   const found = new Set<string>();
   for await (const { name } of place.list("")) {

@@ -1,4 +1,4 @@
-// Where home backups are kept: a folder, or a bucket of S3-compatible storage. Objects appear whole or not at all.
+// Storage of home backups: a folder, or an S3-compatible bucket. Objects are written completely or not at all.
 import type { Dirent } from "node:fs";
 import { mkdir, open, readdir, readFile, rename, rm, rmdir, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
@@ -11,20 +11,20 @@ import { HomeBackupError } from "./error.ts";
 
 type PlacedObject = { readonly name: string; readonly modified_at: number };
 
-/** Every call throws HomeBackupError, in words for anyone who runs the server. */
+/** Every call throws HomeBackupError, with messages for operators. */
 export interface Place {
-  /** Such as `s3://bucket/slipway-homes/` at Amazon: says where backups are, also after the settings have changed. */
+  /** Such as `s3://bucket/slipway-homes/` on Amazon: identifies the location, even after the settings change. */
   readonly url: string;
   put(name: string, bytes: Uint8Array<ArrayBuffer>): Promise<void>;
-  /** Undefined where it is missing. More than `max` bytes are an error. */
+  /** Returns undefined if it is missing. Throws for more than `max` bytes. */
   get(name: string, max: number): Promise<Uint8Array | undefined>;
-  /** Everything below a folder, which ends with a slash. */
+  /** Lists everything in a folder, whose name ends with a slash. */
   list(folder: string): AsyncIterable<PlacedObject>;
-  /** No error where it is missing. */
+  /** No error if it is missing. */
   remove(name: string): Promise<void>;
-  /** Writes, reads and removes an object of its own. */
+  /** Writes, reads and deletes a test object. */
   check(): Promise<void>;
-  /** How restic names a folder of this place, and the variables that let it in. */
+  /** How restic addresses a folder of this location, and the variables with its credentials. */
   readonly restic: { repository(folder: string): string; readonly env: Readonly<Record<string, string>> };
 }
 
@@ -39,7 +39,7 @@ type Settings = Pick<
   | "home_backup_s3_secret_key"
 >;
 
-/** The place of the settings; undefined where they name none. */
+/** Returns the configured location; undefined if there is none. */
 export const openPlace = (settings: Settings, clock: Clock): Place | undefined => {
   const { home_backup_dir, home_backup_s3_bucket: bucket } = settings;
   if (home_backup_dir !== undefined) return new FolderPlace(resolve(home_backup_dir));
@@ -109,7 +109,7 @@ class FolderPlace implements Place {
     return this.#trying(async () => {
       const path = join(this.#folder, name);
       await rm(path, { force: true });
-      // Folders that are empty now go, too.
+      // Also deletes folders that are empty now.
       for (let folder = dirname(path); folder.length > this.#folder.length; folder = dirname(folder)) {
         if (
           !(await rmdir(folder).then(
@@ -195,7 +195,7 @@ class BucketPlace implements Place {
   }
 }
 
-/** The bucket's own words, with the names that its settings have here. */
+/** Returns the storage's own error, with the names of its settings. */
 const named = async <T>(work: Promise<T>): Promise<T> => {
   try {
     return await work;

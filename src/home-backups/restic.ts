@@ -1,20 +1,20 @@
-// Backups by the program restic: a repository for each workspace, in which each backup is one file, the tar of the home. Secrets reach restic by
-// its environment alone.
+// Backups with restic: a repository for each workspace, in which each backup is one file, the tar of the home. Secrets are passed to restic only
+// through its environment.
 
 import { drain, feed } from "#base/system/child-streams.ts";
 import { HomeBackupError } from "./error.ts";
 import type { Place } from "./place.ts";
 
-/** The version of Debian 12. */
+/** The version in Debian 12. */
 const OLDEST = [0, 14] as const;
 const FILE = "home.tar";
 const MAX_WORDS = 64 * 1024;
 
-/** Where restic is; undefined where it is not installed. */
+/** Returns the path of restic; undefined if it is not installed. */
 export const findRestic = (named: string | undefined, path: string | undefined): string | undefined =>
   Bun.which(named ?? "restic", { PATH: path ?? "" }) ?? undefined;
 
-/** Throws HomeBackupError when the program cannot be used. Answers its version. */
+/** Returns restic's version. Throws HomeBackupError when the program cannot be used. */
 export const checkRestic = async (program: string): Promise<string> => {
   const words = await new Response(spawn([program, "version"], {}).stdout).text();
   const [, version = ""] = /^restic (\d+\.\d+\.\d+)/.exec(words) ?? [];
@@ -39,7 +39,7 @@ export class Restic {
     this.#path = path;
   }
 
-  /** Stores the stream as one snapshot. Throws HomeBackupError, and what the stream throws; nothing that counts is stored then. */
+  /** Stores the stream as one snapshot. Throws HomeBackupError, and errors of the stream; no snapshot exists then. */
   async write(
     workspace_id: string,
     id: string,
@@ -58,10 +58,10 @@ export class Restic {
       const { snapshot_id, data_added } = JSON.parse(line) as { snapshot_id: string; data_added: number };
       return { restic_snapshot: snapshot_id, added_bytes: data_added };
     }
-    throw new HomeBackupError("restic has ended without saying what it stored.");
+    throw new HomeBackupError("restic exited without reporting what it stored.");
   }
 
-  /** The bytes of a snapshot. Throws HomeBackupError, also at the end. */
+  /** Returns the content of a snapshot. Throws HomeBackupError, also at the end. */
   async *read(workspace_id: string, restic_snapshot: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const child = this.#spawn(workspace_id, ["dump", "--no-lock", restic_snapshot, FILE], signal);
     const words = readEnd(child.stderr);
@@ -69,7 +69,7 @@ export class Restic {
     await this.#ended(child, words, signal, { isDamage: true });
   }
 
-  /** Removes the snapshots that are not among these, and the data that no snapshot needs. */
+  /** Deletes the snapshots that are not listed, and data that no snapshot uses. */
   async prune(workspace_id: string, kept: ReadonlySet<string>, signal: AbortSignal): Promise<void> {
     if (!(await this.#exists(workspace_id))) return;
     if (kept.size === 0) {
@@ -83,7 +83,7 @@ export class Restic {
     if (gone.length > 0) await this.#run(workspace_id, ["forget", "--quiet", "--prune", ...gone], signal);
   }
 
-  /** Makes the repository where it is missing, and removes locks of runs that are over. */
+  /** Creates the repository if it is missing, and removes stale locks. */
   async #prepare(workspace_id: string, signal: AbortSignal): Promise<void> {
     if (await this.#exists(workspace_id)) await this.#run(workspace_id, ["unlock", "--quiet"], signal);
     else await this.#run(workspace_id, ["init", "--quiet"], signal);
@@ -113,7 +113,7 @@ export class Restic {
     if (code === 0) return;
     const isRefused = /wrong password|no key found/i.test(said);
     const why = isRefused ? "the repository was encrypted with another recovery key" : lastLine(said);
-    throw new HomeBackupError(`restic has failed: ${why || `exit status ${code}`}.`, {
+    throw new HomeBackupError(`restic failed: ${why || `exit status ${code}`}.`, {
       isDamage: isDamage && !isRefused && isBroken(said),
     });
   }
@@ -151,7 +151,7 @@ const spawn = (command: readonly string[], { env = {}, signal }: Options) => {
   });
 };
 
-/** The end of what a program says. */
+/** Returns the end of a program's output. */
 const readEnd = async (stream: ReadableStream<Uint8Array>): Promise<string> => {
   let end = "";
   const decoder = new TextDecoder();
@@ -159,7 +159,7 @@ const readEnd = async (stream: ReadableStream<Uint8Array>): Promise<string> => {
   return end;
 };
 
-/** What is stored is not what was stored, rather than out of reach. */
+/** True if stored data is damaged rather than unreachable. */
 const isBroken = (words: string): boolean =>
   /invalid data returned|ciphertext verification failed|does not match|not found in (the )?(index|repository)|no such file|does not exist|blob .* not found/i.test(
     words,

@@ -1,5 +1,5 @@
-// The store of home backups: writes, reads, verifies and removes them, whichever engine makes them. What is stored counts once its manifest is
-// there, and is compared with the manifest whenever it is read.
+// The store of home backups: writes, reads, verifies and deletes them, with either engine. A backup exists once its manifest does, and is verified
+// against the manifest whenever it is read.
 import type { Clock } from "#base/clock.ts";
 import type { Config } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
@@ -25,17 +25,17 @@ import { checkRestic, findRestic, Restic } from "./restic.ts";
 
 export type { Manifest };
 
-const RESTIC_MISSING = "restic is not installed. Install it, or name it in home_backup_restic.";
+const RESTIC_MISSING = "restic is not installed. Install it, or set its path in home_backup_restic.";
 
-/** The recovery key of a server, unless its settings name another. */
+/** The recovery key of a server, unless its settings specify another. */
 export const deriveRecoveryKey = (encryption: Encryption): string => encryption.deriveUuid("home backups");
 
 type StoreDeps = {
   readonly config: Config;
   readonly clock: Clock;
-  /** The PATH on which restic is looked for. */
+  /** The PATH to search for restic. */
   readonly path: string | undefined;
-  /** What everything is encrypted with, where no setting says so. */
+  /** The default secret for encryption. */
   readonly recovery_key: string;
 };
 
@@ -64,14 +64,14 @@ export class HomeBackupStore {
     this.#bytesPerMs = (config.backup_rate_mb * 1024 * 1024) / 1000;
   }
 
-  /** Undefined where the settings name no place. */
+  /** Returns undefined if no location is configured. */
   static open(deps: StoreDeps): HomeBackupStore | undefined {
     const place = openPlace(deps.config, deps.clock);
     const { home_backup_recovery_key: given } = deps.config;
     return place && new HomeBackupStore(place, (given && parseRecoveryKey(given)) ?? deps.recovery_key, deps);
   }
 
-  /** What makes the next backup. Throws HomeBackupError where the settings ask for what is not there. */
+  /** Returns the engine of the next backup. Throws HomeBackupError if the configured one is not available. */
   async engine(): Promise<HomeBackupEngine> {
     if (this.#engine === "archive") return "archive";
     if (this.#restic !== undefined) {
@@ -82,7 +82,7 @@ export class HomeBackupStore {
     return "archive";
   }
 
-  /** Stores a backup; `base`: the one before, whose parts are not stored again. It is there whole when this resolves. */
+  /** Stores a backup that builds on `base`, the previous one. It exists completely when this resolves. */
   async write({ stream, ...facts }: NewBackup, base: string | undefined, signal: AbortSignal): Promise<Manifest> {
     const keys = await this.#keys;
     const engine = await this.engine();
@@ -108,14 +108,14 @@ export class HomeBackupStore {
     return manifest;
   }
 
-  /** The manifest of a backup. Throws HomeBackupError when it is missing. */
+  /** Returns the manifest of a backup. Throws HomeBackupError if it is missing. */
   async find(workspace_id: string, id: string): Promise<Manifest> {
     const found = await readManifest(this.place, await this.#keys, workspace_id, id);
     if (found) return found;
-    throw new HomeBackupError(`The backup is missing in ${this.place.url}.`, { isDamage: true });
+    throw new HomeBackupError(`The backup is missing from ${this.place.url}.`, { isDamage: true });
   }
 
-  /** The tar archive of a backup, compared with the manifest: throws HomeBackupError at its end when it is another. */
+  /** Returns the tar archive of a backup. Throws HomeBackupError at its end if it does not match the manifest. */
   async *read(manifest: Manifest, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { workspace_id, bytes, sha256, chunks, restic_snapshot } = manifest;
     const stream =
@@ -125,18 +125,18 @@ export class HomeBackupStore {
     const passed = this.#measured(stream, signal);
     yield* passed.stream;
     if (passed.bytes() !== bytes || passed.sha256() !== sha256) {
-      throw new HomeBackupError("What is stored is not what was backed up: its checksum is another.", {
+      throw new HomeBackupError("The stored files don't match the backup's checksum.", {
         isDamage: true,
       });
     }
   }
 
-  /** Reads a backup whole. Throws HomeBackupError. */
+  /** Reads a backup completely. Throws HomeBackupError. */
   async verify(workspace_id: string, id: string, signal: AbortSignal): Promise<void> {
     for await (const _ of this.read(await this.find(workspace_id, id), signal)) signal.throwIfAborted();
   }
 
-  /** Removes backups of a workspace, and what no other of it needs. May be repeated. */
+  /** Deletes backups of a workspace, and data that no other backup uses. May be repeated. */
   async remove(workspace_id: string, ids: readonly string[], signal: AbortSignal): Promise<void> {
     const keys = await this.#keys;
     for (const id of ids) await removeManifest(this.place, workspace_id, id);
@@ -151,13 +151,13 @@ export class HomeBackupStore {
       if (manifest?.restic_snapshot) snapshots.add(manifest.restic_snapshot);
     }
     await new Archives(this.place, keys).prune(workspace_id, chunks, this.#clock.now());
-    // Without the program its data stays until it is there again; without a backup the folder goes in any case.
+    // Without restic its data stays until restic is available again; without any backup the folder is deleted in any case.
     if (this.#restic !== undefined || snapshots.size === 0) {
       await this.#makeRestic(this.#restic ?? "", keys).prune(workspace_id, snapshots, signal);
     }
   }
 
-  /** All backups there are, or those of one workspace, the newest first; for a machine that knows no more than the place and the key. */
+  /** Returns all backups, or those of one workspace, newest first; for a machine that has only the location and the key. */
   async list(workspace?: string): Promise<Manifest[]> {
     const keys = await this.#keys;
     const found: Manifest[] = [];
@@ -178,7 +178,7 @@ export class HomeBackupStore {
   }
 
   async #openRestic(): Promise<Restic> {
-    if (this.#restic === undefined) throw new HomeBackupError(`The backup is one of restic. ${RESTIC_MISSING}`);
+    if (this.#restic === undefined) throw new HomeBackupError(`The backup was created by restic. ${RESTIC_MISSING}`);
     return this.#makeRestic(this.#restic, await this.#keys);
   }
 
@@ -186,7 +186,7 @@ export class HomeBackupStore {
     return new Restic(program, this.place, password, this.#path);
   }
 
-  /** The same stream at the speed that settings allow, counted as it passes. */
+  /** Returns the same stream, limited to the configured rate and counted. */
   #measured(stream: AsyncIterable<Uint8Array>, signal: AbortSignal) {
     const seen = { hasher: new Bun.CryptoHasher("sha256"), bytes: 0 };
     return {

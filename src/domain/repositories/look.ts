@@ -1,4 +1,4 @@
-// Looks at a repository for somebody who may make a workspace from it: what was found, what it does not get, and what is missing.
+// Reads a repository for someone who may create a workspace from it: what was found, what is not supported, and what is missing.
 import { AppError } from "#base/errors.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import { findTemplateVersion } from "#db/templates/versions.ts";
@@ -17,7 +17,7 @@ import { findKeyForRepository, presentDeployKey } from "../users/deploy-keys.ts"
 import { repositoryParameter } from "./planned.ts";
 import { repositoryProvisioner } from "./template.ts";
 
-/** What there is at the link. A repository that its host does not show is an answer, too; 400 for what is not a link. */
+/** Returns what is at the link. A repository that can't be read is a result, too; throws 400 for an invalid link. */
 export const lookAtRepository = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -45,10 +45,10 @@ export const lookAtRepository = async (
   };
 };
 
-/** Templates that are looked at, by name. */
+/** Maximum number of templates to consider, by name. */
 const MAX_TEMPLATES = 100;
 
-/** Templates that the caller may use, that take a repository and need no other value, without the ones that come with the server for it. */
+/** Returns the templates that the caller can use, that take a repository and require no other value, except the built-in ones. */
 const templatesFor = async (ctx: DomainContext, caller: UserCaller): Promise<RepositoryFound["templates"]> => {
   const own = new Set([...REPOSITORY_TEMPLATES.values()].map(({ name }) => name));
   const shown = (await searchTemplates(ctx, caller, "deprecated:false")).filter(
@@ -82,10 +82,10 @@ const planOrProblem = async (
     const plan = await repositories.plan(user_id, { asked, field: "repository" });
     return { plan, problem: "", isHidden: false };
   } catch (error) {
-    // A link that is none, and names that cannot be, are the caller's mistake.
+    // An invalid link or name is the caller's mistake.
     const isRead = error instanceof AppError && error.kind === "invalid" && error.cause !== undefined;
     if (!isRead) throw error;
-    // A host that is reached by ssh alone shows nothing at all on the web.
+    // Hosts that are reached only over SSH show nothing on the web.
     const isSsh = !/^https?:/i.test(asked.url.trim());
     const kind = error.cause instanceof RepositoryError ? error.cause.kind : undefined;
     return { problem: error.message, isHidden: kind === "missing" || (kind === "unreachable" && isSsh) };

@@ -1,17 +1,17 @@
-// Values of parameters that name a repository: a link is read once, when it is given, and the plan is what the build keeps.
+// Parameter values that name a repository: a link is read once, when it is set, and the build stores the resulting plan.
 import { invalidField } from "#base/errors.ts";
 import type { Manifest, ManifestParameter } from "#schema/templates/manifest.ts";
 import { parsePlan, REPOSITORY_FORM } from "#schema/templates/repository.ts";
 import type { Repositories } from "./repositories.ts";
 
-/** The first parameter of a template that takes a repository. */
+/** Returns the first parameter of a template that takes a repository. */
 export const repositoryParameter = (manifest: Manifest): ManifestParameter | undefined =>
   manifest.parameters?.find(({ form_type }) => form_type === REPOSITORY_FORM);
 
-/** Characters of a value that a parameter takes. */
+/** Maximum length of a parameter value. */
 const MAX_VALUE = 65_536;
 
-/** The values with a plan in place of each link that is new, read with the accounts of `reader_id`. 400 when one cannot be read or used. */
+/** Replaces each new link among the values by its plan, read with the accounts of `reader_id`. Throws 400 when a link cannot be read or used. */
 export const withPlans = async (
   { repositories }: { readonly repositories: Repositories },
   manifest: Manifest,

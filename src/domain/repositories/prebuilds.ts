@@ -1,5 +1,5 @@
-// Repository prebuilds: who adds one, what is seen of it, and pushes that are announced to it (rules IB-4 to IB-9). The builds are the keeper's
-// (actors/image-prebuilds). The repository is read as the person who added it, with the rights that they have at that time.
+// Repository prebuilds: adding, listing, and push events (rules IB-4 to IB-9). The keeper in actors/image-prebuilds runs the builds. A repository is
+// read as the person who added it, with their current rights.
 import { IMAGE_PREBUILD, type ImagePrebuildDeps, LOOK } from "#actors/image-prebuilds/keeper.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, conflict, forbidden, invalidField, notFound } from "#base/errors.ts";
@@ -34,12 +34,12 @@ import type { DomainContext } from "../context.ts";
 import { asCaller } from "../users/as-caller.ts";
 import { repositoryOrganization, repositoryProvisioner } from "./template.ts";
 
-/** Milliseconds between two looks that pushes lead to: who sends an event again and again makes no work. */
+/** Minimum interval between checks after push events, so that repeated events cause no extra work. */
 const PUSH_PAUSE_MS = 10_000;
 
-const DENIED = "Only people who manage templates of the organization can build images of repositories ahead.";
+const DENIED = "Only people who manage templates of the organization can add repository prebuilds.";
 
-/** Those of organizations whose templates the caller manages. */
+/** Returns the prebuilds of organizations whose templates the caller manages. */
 export const listVisiblePrebuilds = async (ctx: DomainContext, caller: UserCaller): Promise<RepositoryPrebuild[]> => {
   const rows = await ctx.store.all(listRepositoryPrebuilds());
   return rows
@@ -47,7 +47,7 @@ export const listVisiblePrebuilds = async (ctx: DomainContext, caller: UserCalle
     .map(({ prebuild, owner_name }) => present(ctx, prebuild, owner_name));
 };
 
-/** Adds a repository, whose first build begins immediately. 400 by the field, 403, 409 for one that is there. */
+/** Adds a repository and starts its first build. Throws 400 by the field, 403, and 409 for a duplicate. */
 export const addRepositoryPrebuild = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -57,17 +57,16 @@ export const addRepositoryPrebuild = async (
   const organization_id = await organizationFor(ctx, caller, input.organization_id?.toLowerCase());
   if (!mayManageTemplates(caller, organization_id)) throw forbidden(DENIED);
   if ((await repositoryProvisioner(ctx)) !== "docker") {
-    throw new AppError("invalid", "Images are built by a Docker Engine, and this server reaches none.", {
+    throw new AppError("invalid", "Images are built by a Docker Engine, but this server can't reach one.", {
       detail: "Set docker_host, and check with `slipway doctor`.",
     });
   }
   const plan = await ctx.repositories.plan(caller.user_id, { asked: { url: input.url }, field: "url" });
-  if (plan.ref_kind !== "default") throw invalidField("url", "must be of the repository: its default branch is built");
+  if (plan.ref_kind !== "default")
+    throw invalidField("url", "must link to the repository itself: its default branch is built");
   const found = await store.get(countRepositoryPrebuilds());
   if ((found?.count ?? 0) >= MAX_REPOSITORY_PREBUILDS) {
-    throw conflict(
-      `There are ${MAX_REPOSITORY_PREBUILDS} repository prebuilds, which is the limit. Remove some first.`,
-    );
+    throw conflict(`The limit of ${MAX_REPOSITORY_PREBUILDS} repository prebuilds is reached. Remove some first.`);
   }
   const now = clock.now();
   const row = newRow({ caller, organization_id, plan, input, now });
@@ -110,13 +109,13 @@ const newRow = ({ caller, organization_id, plan, input, now }: NewRow): Reposito
   created_at: now,
 });
 
-/** Looks for a new commit now. 404, 403. */
+/** Checks for a new commit now. Throws 404, 403. */
 export const buildRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await find(ctx, caller, id);
   await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, LOOK, ctx.clock.now())], undefined, FIRST_PART);
 };
 
-/** Builds nothing more ahead; images that are there go when they are too large in all. 404. */
+/** Stops building in advance; existing images are kept until all images are too large. Throws 404. */
 export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const row = await find(ctx, caller, id);
   const now = ctx.clock.now();
@@ -128,7 +127,7 @@ export const removeRepositoryPrebuild = async (ctx: DomainContext, caller: UserC
   await ctx.store.commit(batch, undefined, FIRST_PART);
 };
 
-/** The host announces a push. 404 alike for an unknown prebuild and for a wrong signature: the address tells nothing. */
+/** Handles a push event of the host. Throws the same 404 for an unknown prebuild and a wrong signature, so the address reveals nothing. */
 export const receivePush = async (
   ctx: DomainContext,
   id: string,
@@ -142,11 +141,11 @@ export const receivePush = async (
   await ctx.store.commit([setTimer(IMAGE_PREBUILD, row.id, LOOK, due)], undefined, FIRST_PART);
 };
 
-/** What the keeper of prebuilds works with. */
+/** What the prebuild keeper needs. */
 export const imagePrebuilding = (ctx: DomainContext): Pick<ImagePrebuildDeps, "plan" | "build" | "remove"> => {
   const images = (): RepositoryImages => {
     const found = ctx.provisioners.get("docker")?.images;
-    if (!found) throw new AppError("invalid", "This server has no Docker Engine.");
+    if (!found) throw new AppError("invalid", "This server can't reach a Docker Engine.");
     return found;
   };
   return {
@@ -156,7 +155,7 @@ export const imagePrebuilding = (ctx: DomainContext): Pick<ImagePrebuildDeps, "p
   };
 };
 
-/** The newest commit of the default branch, read as the person who added the prebuild, while they may. Throws AppError. */
+/** Returns the newest commit of the default branch, read as the person who added the prebuild, while they have access. Throws AppError. */
 const planFor = async (ctx: DomainContext, row: RepositoryPrebuildRow): Promise<RepositoryPlan> => {
   const owner = await asCaller(ctx.store, row.owner_id);
   const organization = await ctx.store.get(findOrganization({ id: row.organization_id }));

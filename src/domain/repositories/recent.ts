@@ -1,4 +1,4 @@
-// The repositories that someone has opened, so that the pages of a new workspace, chat or task offer them again (rule RW-19).
+// Recently opened repositories of a user, for the pages of new workspaces, chats and tasks (rule RW-19).
 import { rfc3339 } from "#base/clock.ts";
 import { parseRepositoryAddress } from "#base/links/repository-address.ts";
 import { listRepositoryWorkspaces } from "#db/workspaces/repositories.ts";
@@ -12,7 +12,7 @@ import type { DomainContext } from "../context.ts";
 
 const MAX_OFFERED = 12;
 
-/** Returns each repository, branch and folder once, the last used first. */
+/** Returns each repository, branch and folder once, most recently used first. */
 export const listRecentRepositories = async (
   { store }: Pick<DomainContext, "store">,
   owner_id: string,
@@ -34,7 +34,7 @@ export const listRecentRepositories = async (
   return [...found.values()];
 };
 
-/** What a caller would ask for to get the same again, as it is now. */
+/** Returns the request that opens the same repository in its current state. */
 const toAsked = ({ url, ref, ref_kind, path, commit }: RepositoryPlan): RepositoryAsked => ({
   url,
   ...(ref_kind === "branch" || ref_kind === "tag" ? { branch: ref.replace(/^refs\/(?:heads|tags)\//, "") } : {}),

@@ -1,4 +1,4 @@
-// Reads repositories for people, with their linked accounts: what is found there becomes the plan of a workspace (rules RW-10 to RW-14).
+// Reads repositories with people's linked accounts and turns them into plans of workspaces (rules RW-10 to RW-14).
 import { join } from "node:path";
 import type { Clock } from "#base/clock.ts";
 import { AppError, invalidField } from "#base/errors.ts";
@@ -22,26 +22,26 @@ import type { Links } from "../external-auth/links.ts";
 type Deps = {
   readonly clock: Clock;
   readonly outbound: Outbound;
-  /** For owners of the deployment: may reach this machine and private networks where only its people use the server. */
+  /** For owners of the deployment: allows this machine and private networks if only people on this machine use the server. */
   readonly ownersOutbound: Outbound;
   readonly isOwner: (user_id: string) => Promise<boolean>;
   readonly links: Links;
-  /** The deploy key with which someone reads the repository at a URL. */
+  /** Returns the deploy key of a user for the repository at a URL. */
   readonly deployKey: (user_id: string, url: string) => Promise<DeployKeyAccess | undefined>;
-  /** The variables the server itself was started with. */
+  /** The environment variables of the server process. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** A folder for copies that last as long as they are read. */
+  /** The folder for temporary clones. */
   readonly root: string;
 };
 
-/** Repositories that are read at the same time; each runs git and holds a copy. */
+/** Maximum number of repositories read at the same time; each runs git and stores a clone. */
 const MAX_READS = 4;
 
-/** Milliseconds and bytes for the files of an image: of one commit, without its history. */
+/** Limits in milliseconds and bytes for the build context of an image: one commit without history. */
 const CONTEXT_TIMEOUT_MS = 10 * 60_000;
 const MAX_CONTEXT = 1024 * 1024 * 1024;
 
-/** What a caller asks for, and where in a request it stands. */
+/** The requested repository, and its place in the request for errors. */
 type Request = { readonly asked: RepositoryAsked; readonly field: string };
 
 export class Repositories implements RepositorySources {
@@ -56,12 +56,12 @@ export class Repositories implements RepositorySources {
     this.#ofOthers = makeReaders(deps, deps.outbound, join(deps.root, "others"));
   }
 
-  /** The provider whose account reads repositories at this URL, if there is one. */
+  /** Returns the provider whose account reads repositories at this URL, if there is one. */
   providerFor(url: string): Provider | undefined {
     return this.#deps.links.providerFor(url);
   }
 
-  /** The plan for what a caller asks. 400 by the field that cannot be used, 503 while too many are read. */
+  /** Returns the plan for a request. Throws 400 by the invalid field, and 503 while too many repositories are being read. */
   async plan(user_id: string, { asked, field }: Request): Promise<RepositoryPlan> {
     const address = addressOf(asked, field);
     if (this.#reads >= MAX_READS)
@@ -94,18 +94,18 @@ export class Repositories implements RepositorySources {
       ...(path === undefined ? {} : { path }),
       ...(asked.full_history ? { full_history: true } : {}),
     };
-    // Its files are there as long as it is open.
+    // Its files exist while the repository is open.
     return await planRepository(repository, where, asked.configuration);
   }
 
-  /** The files of a plan's commit, for an image. Rejects with RepositoryError, or the signal's reason. */
+  /** Returns the files of a plan's commit for an image. Rejects with RepositoryError, or the signal's reason. */
   async open({ url, commit }: RepositoryPlan, owner_id: string, signal: AbortSignal): Promise<RepositorySource> {
     const access = await this.#accessFor(owner_id, url);
     const { images } = await this.#readersFor(owner_id);
     return await images.open({ url, refs: [{ ref: commit, kind: "commit" }], ...access, signal, isWhole: true });
   }
 
-  /** The tar of a feature. */
+  /** Returns the tar of a feature. */
   async feature(id: string, owner_id: string, signal: AbortSignal): Promise<Uint8Array> {
     return (await this.#readersFor(owner_id)).features.fetch(id, signal);
   }
@@ -114,7 +114,7 @@ export class Repositories implements RepositorySources {
     return (await this.#deps.isOwner(user_id)) ? this.#ofOwners : this.#ofOthers;
   }
 
-  /** A key that was made for this very repository goes before an account. */
+  /** A deploy key for this repository takes precedence over an account. */
   async #accessFor(user_id: string, url: string): Promise<Pick<Wanted, "credential" | "deploy_key">> {
     const deploy_key = await this.#deps.deployKey(user_id, url);
     if (deploy_key) return { deploy_key };
@@ -124,7 +124,7 @@ export class Repositories implements RepositorySources {
   }
 }
 
-/** What reads for people who may reach the same networks. */
+/** Returns the reader for people with the same network access. */
 type Readers = {
   readonly plans: RepositoryReader;
   readonly images: RepositoryReader;
@@ -144,7 +144,7 @@ const makeReaders = ({ clock, env }: Deps, outbound: Outbound, root: string): Re
   features: new FeatureRegistry(outbound),
 });
 
-/** The address of the link with what the caller says beside it, which goes first. */
+/** Returns the reference of the link; explicit fields of the request take precedence. */
 const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => {
   if (holdsCredentials(asked.url)) throw invalidField(`${field}.url`, NO_CREDENTIALS);
   const linked = parseRepositoryAddress(asked.url);
@@ -174,7 +174,7 @@ const addressOf = (asked: RepositoryAsked, field: string): RepositoryAddress => 
   return { url, name, ...Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined)) };
 };
 
-/** Git's own rules for names of references, and for paths. */
+/** Git's own rules for reference names and paths. */
 const problemOf = (what: "branch" | "path", text: string): string | undefined => {
   if (text.split("/").includes("..") || text.includes("\\")) return "must not leave the repository";
   if (what === "path") return undefined;

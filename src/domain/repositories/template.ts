@@ -1,4 +1,4 @@
-// The template that a repository is opened with when a caller names none: it comes with the server, and is made when it is first needed.
+// The built-in template for opening repositories without naming a template; created when it is first needed.
 import { AppError } from "#base/errors.ts";
 import { findSetting } from "#db/settings.ts";
 import { findTemplateByName, type TemplateRow } from "#db/templates/templates.ts";
@@ -9,13 +9,15 @@ import { whyNoLocal } from "../builds/local-rule.ts";
 import type { DomainContext } from "../context.ts";
 import { madeKey, makeReady } from "../templates/starter.ts";
 
-/** One is made at a time, by name and organization. */
+/** Creates one at a time, by name and organization. */
 const making = new WeakMap<DomainContext["store"], Map<string, Promise<void>>>();
 
-/** How a repository would be opened here: with the Docker Engine where one answers, else as a process. 400 when neither is possible. */
+/**
+ * Returns how a repository would be opened here: with a Docker Engine if one responds, otherwise as a process. Throws 400 when neither is possible.
+ */
 export const repositoryProvisioner = async ({ provisioners, config }: DomainContext): Promise<"docker" | "local"> => {
   const docker = provisioners.get("docker");
-  const lacking = docker ? await docker.lacks?.() : "There is no provisioner docker.";
+  const lacking = docker ? await docker.lacks?.() : "This server has no Docker provisioner.";
   if (lacking === undefined) return "docker";
   const refusal = whyNoLocal(config);
   if (refusal === undefined) return "local";
@@ -24,7 +26,7 @@ export const repositoryProvisioner = async ({ provisioners, config }: DomainCont
   });
 };
 
-/** The organization in which someone opens repositories: the default one where they are in it, else the first of theirs. */
+/** Returns the organization in which a user opens repositories: the default one if they are a member, otherwise their first one. */
 export const repositoryOrganization = async (
   { store }: DomainContext,
   { organizations }: Pick<UserCaller, "organizations">,
@@ -39,7 +41,7 @@ export const repositoryOrganization = async (
   return found;
 };
 
-/** The template of this organization, made if it was never made. 400 when an administrator has deleted it. */
+/** Returns this organization's template, created if it never existed. Throws 400 if an administrator deleted it. */
 export const repositoryTemplate = async (ctx: DomainContext, organization: OrganizationRow): Promise<TemplateRow> => {
   const provisioner = await repositoryProvisioner(ctx);
   const example = REPOSITORY_TEMPLATES.get(provisioner);
@@ -59,11 +61,11 @@ export const repositoryTemplate = async (ctx: DomainContext, organization: Organ
     running.get(key) ?? makeReady(ctx, example.name, example, organization).finally(() => running.delete(key));
   running.set(key, work);
   await work.catch(async (error) => {
-    // Another node may have made it at the same time.
+    // Another node may have created it at the same time.
     if (!(await named(ctx, organization, example.name))) throw error;
   });
   const made = await named(ctx, organization, example.name);
-  if (!made) throw new Error(`the template ${example.name} was not made`);
+  if (!made) throw new Error(`the template ${example.name} could not be created`);
   return made;
 };
 

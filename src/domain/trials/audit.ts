@@ -1,5 +1,5 @@
-// What the audit log has of a trial: that ways of a chat were tried, stopped, kept or discarded; never what was asked. The forks, snapshots, builds and
-// chats that this makes and deletes have entries of their own.
+// Audit entries of trials: ways were tried, stopped, kept or discarded; prompts are never recorded. Forks, snapshots, builds and chats have entries
+// of their own.
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
 import type { TrialRow } from "#db/trials/trials.ts";

@@ -1,4 +1,4 @@
-// What the owner of a trial decides: to stop its ways, to keep one, or to keep none.
+// The owner's decisions on a trial: stop its ways, keep one, or discard all.
 
 import { countKept } from "#actors/workspace/snapshot-rows.ts";
 import { conflict, forbidden } from "#base/errors.ts";
@@ -14,7 +14,7 @@ import { changeableAt } from "../workspaces/find.ts";
 import { auditTrial } from "./audit.ts";
 import { presentTrial } from "./present.ts";
 
-/** Ends what the ways do; their forks stay until one is kept or all are discarded. 409 when none is working. */
+/** Stops the ways; their forks remain until one is kept or all are discarded. Throws 409 when none is working. */
 export const stopTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> => {
   const now = ctx.clock.now();
   await ctx.trials.tell(trial.id, { type: "stop", now }, [auditTrial(trial, "stop_ways", now)]);
@@ -22,8 +22,8 @@ export const stopTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Tr
 };
 
 /**
- * Begins to keep a way: the first workspace gets its files, its chat continues there, and all forks are deleted. 400 for a number that no way has, 403
- * and 404 for who may not change the first workspace, 409 for a way that is not over.
+ * Starts keeping a way: the first workspace gets its files, its chat continues there, and all forks are deleted. Throws 400 for an unknown number,
+ * 403 and 404 without access to the first workspace, and 409 for a way that is still working.
  */
 export const keepWay = async (
   ctx: DomainContext,
@@ -44,7 +44,7 @@ export const keepWay = async (
   return readAgain(ctx, trial);
 };
 
-/** Begins to delete all forks and to archive their chats. 409 while a way is being kept. */
+/** Starts deleting all forks and archiving their chats. Throws 409 while a way is being kept. */
 export const discardTrial = async (ctx: DomainContext, trial: TrialRow): Promise<Trial> => {
   const now = ctx.clock.now();
   await ctx.trials.tell(trial.id, { type: "discard", now }, [auditTrial(trial, "discard_ways", now)]);

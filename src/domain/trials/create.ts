@@ -1,4 +1,4 @@
-// Making a trial: everything is checked here; then its row and the fork that its ways begin with are written as one batch (rules TY-1, TY-2).
+// Creates a trial: checks everything, then writes its row and the fork for its ways as one batch (rules TY-1, TY-2).
 import { LOOK, TRIAL } from "#actors/trials/keeper.ts";
 import { AppError, conflict, invalidField, notFound } from "#base/errors.ts";
 import { failpoint } from "#base/failpoint.ts";
@@ -37,12 +37,12 @@ import { presentTrial } from "./present.ts";
 const WAYS = 3;
 const MAX_TITLE = 200;
 
-/** The request for a way, before it has a workspace and a chat. */
+/** A requested way, before it has a workspace and a chat. */
 type Asked = Pick<StoredWay, "prompt" | "model_config_id" | "coding_agent">;
 
 /**
- * The new trial: its forks are being created. 400 for values that do not fit, 403 and 404 as for a fork of the chat's workspace, 409 while the chat
- * works or has open ways, beyond the limit, and where the workspace cannot be forked.
+ * Returns the new trial, whose forks are being created. Throws 400 for invalid values, 403 and 404 as for a fork of the chat's workspace, and 409
+ * while the chat is working or has open ways, beyond the limit, and if the workspace cannot be forked.
  */
 export const createTrial = async (
   ctx: DomainContext,
@@ -66,7 +66,7 @@ export const createTrial = async (
     throw conflict("The chat is working. Wait until its turn has ended, or interrupt it.");
   }
   if ((await store.all(listOpenTrialsOfChat({ chat_id: chat.id }))).length > 0) {
-    throw conflict("Ways of this chat are open already. Keep one of them, or none, first.");
+    throw conflict("This chat already has open ways. Keep one or discard all of them first.");
   }
   const open = Number((await store.get(countOpenWays({ owner_id: caller.user_id })))?.count ?? 0);
   if (open + asked.length > MAX_OPEN_WAYS) throw tooMany(open);
@@ -107,10 +107,10 @@ export const createTrial = async (
 
 const tooMany = (open: number): AppError =>
   conflict(
-    `At most ${MAX_OPEN_WAYS} ways of yours can be open at a time, and ${open} are. Keep or discard those of other chats first.`,
+    `You can have at most ${MAX_OPEN_WAYS} open ways and have ${open}. Keep or discard those of other chats first.`,
   );
 
-/** The ways as they are asked for, each with its prompt, model and coding agent. 400. */
+/** Returns the requested ways, each with its prompt, model and coding agent. Throws 400. */
 const planWays = async (
   ctx: DomainContext,
   chat: ChatRow,

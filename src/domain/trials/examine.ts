@@ -1,4 +1,4 @@
-// Looks at a way whose turn has ended: what its files have become since the prompt, and what the check command says of them.
+// Examines a way whose turn has ended: its changes since the prompt, and the result of the check command.
 import { WorkspaceAgent } from "#actors/chat/turn/tool-agent.ts";
 import type { Checked, Measured } from "#actors/trials/state.ts";
 import { uuidFor } from "#base/ids.ts";
@@ -12,17 +12,17 @@ import { INTERRUPTED, type ToolAgent, ToolError, WorkspaceAway } from "#src/tool
 import { ChatToolServices } from "../chats/tool-services.ts";
 import type { DomainContext } from "../context.ts";
 
-/** A large repository takes its time. */
+/** Large repositories take time. */
 const CHANGES_MS = 120_000;
-/** The daemon ends a check on its own; one that does not is not waited for longer. */
+/** The daemon enforces the check's own limit; this applies if it does not. */
 const SPARE_MS = 30_000;
-/** Characters of all diffs of a way. */
+/** Maximum length of all diffs of a way. */
 const MAX_DIFF = 4 * 1024 * 1024;
-const TOO_LARGE = "(the changes of all folders are larger than 4 MiB; those of this one are not shown)\n";
+const TOO_LARGE = "(not shown: the changes of all folders together exceed 4 MiB)\n";
 
 type Found = Measured & { readonly folders: TrialDiff["folders"] };
 
-/** Compares the files with those at the prompt; in words why that cannot be done. */
+/** Compares the files with those at the prompt; returns why that is not possible, if so. */
 export const measureWay = async (
   ctx: DomainContext,
   trial: TrialRow,
@@ -36,7 +36,7 @@ export const measureWay = async (
   });
 };
 
-/** Runs the check command; in words why that cannot be done. */
+/** Runs the check command; returns why that is not possible, if so. */
 export const checkWay = async (
   ctx: DomainContext,
   trial: TrialRow,
@@ -62,11 +62,11 @@ const reach = async (ctx: DomainContext, trial: TrialRow, { chat_id, workspace_i
   return { agent, mask: new SecretMask(await toolServices().knownSecrets()) };
 };
 
-/** A daemon that has lost its connection comes within that time, or not at all. */
+/** A daemon that lost its connection returns within this time, or not at all. */
 const REACH_MS = 120_000;
 const AGAIN_MS = 1_000;
 
-/** Acts again while the workspace cannot be reached though it should run, such as after a restart of the server. */
+/** Retries while the workspace is unreachable although it should be running, such as after a restart of the server. */
 const whenReached = async <T>({ clock }: DomainContext, signal: AbortSignal, act: () => Promise<T>): Promise<T> => {
   const until = clock.monotonic() + REACH_MS;
   for (;;) {
@@ -101,7 +101,7 @@ const lookAtChanges = async (
   return { changes, changes_error: problems.join("; "), folders: shown };
 };
 
-/** Runs it once for each turn: after a crash it is found again by its id. */
+/** Runs the check once for each turn; after a crash, it is found again by its ID. */
 const runCheck = async (
   { clock }: DomainContext,
   agent: ToolAgent,
@@ -130,7 +130,7 @@ const runCheck = async (
   }
 };
 
-/** The last bytes, from the beginning of a character on. */
+/** Returns the last bytes, starting at a character boundary. */
 const takeEnd = (text: string): string => {
   const bytes = Buffer.from(text);
   if (bytes.byteLength <= CHECK_OUTPUT_BYTES) return text;

@@ -1,4 +1,4 @@
-// Finding the trial that a path names. What its ways have changed and printed is in its owner's workspaces, so trials are their owner's alone.
+// Finds the trial that a path names. Only the owner can see trials, because diffs and check output come from the owner's workspaces.
 import { forbidden, notFound } from "#base/errors.ts";
 import { findTrial, findTrialDiff, listTrials, type TrialRow } from "#db/trials/trials.ts";
 import type { Trial, TrialDiff, Trials } from "#schema/chats/trial.ts";
@@ -10,7 +10,7 @@ import { presentTrial } from "./present.ts";
 
 const MAX_LISTED = 20;
 
-/** The trial with this id, of this chat. 403, 404. */
+/** Returns the trial with this ID of this chat. Throws 403, 404. */
 export const trialAt = async (
   ctx: DomainContext,
   { chat, trial }: { readonly chat: string; readonly trial: string },
@@ -23,7 +23,7 @@ export const trialAt = async (
   return found;
 };
 
-/** The trials of a chat, the newest first; none for anyone who only reads along. 404. */
+/** Returns the trials of a chat, newest first; empty for people with read-only access. Throws 404. */
 export const readTrials = async (ctx: DomainContext, chat: string, caller: UserCaller): Promise<Trials> => {
   const place = await visibleChat(ctx, chat, caller);
   if (!mayDriveChat(caller, place)) return { trials: [] };
@@ -31,7 +31,7 @@ export const readTrials = async (ctx: DomainContext, chat: string, caller: UserC
   return { trials: await Promise.all(rows.map((row): Promise<Trial> => presentTrial(ctx, row))) };
 };
 
-/** What a way has changed, once that was looked at. 404 before. */
+/** Returns the changes of a way. Throws 404 before they are known. */
 export const readTrialDiff = async ({ store }: DomainContext, { id }: TrialRow, number: number): Promise<TrialDiff> => {
   const found = await store.get(findTrialDiff({ trial_id: id, number }));
   if (!found) throw notFound();

@@ -1,4 +1,4 @@
-// A trial as it stands on the wire: its row, the names of its workspaces, and what the chats of its ways have cost.
+// Turns a trial into the shape of the wire: its row, the names of its workspaces, and the cost of its ways' chats.
 import { rfc3339, rfc3339OrAbsent } from "#base/clock.ts";
 import { sumSpend } from "#db/chats/spend.ts";
 import type { StoredWay, TrialRow } from "#db/trials/trials.ts";

@@ -1,4 +1,4 @@
-// What the keeper of trials does in the owner's name, with the rights that the owner has then: prompts, looks at changes, checks, and builds.
+// The keeper's work on behalf of the owner, with the owner's current rights: prompts, diffs, checks and builds.
 import type { TrialKeeperDeps } from "#actors/trials/keeper.ts";
 import { forbidden } from "#base/errors.ts";
 import { listPrompts } from "#db/chats/messages.ts";
@@ -36,7 +36,7 @@ const loadOwner = async (store: Store, { owner_id }: TrialRow): Promise<UserCall
   throw forbidden("The owner may not do anything now.");
 };
 
-/** Sends the prompt once, however often it is tried, as the owner would. */
+/** Sends the prompt as the owner, exactly once even if retried. */
 const deliver = async (ctx: DomainContext, trial: TrialRow, way: StoredWay): Promise<number> => {
   const { store, chats } = ctx;
   const owner = await loadOwner(store, trial);
@@ -64,7 +64,7 @@ const deliver = async (ctx: DomainContext, trial: TrialRow, way: StoredWay): Pro
   });
   const sent = messages.findLast(({ role }) => role === "user");
   if (sent) return sent.id;
-  // Its owner has written there first: changes count from that message on.
+  // The owner has sent a message there first: changes count from that message.
   const [newest] = await store.scan(listPrompts({ chat: chat.key, after: 0, limit: 1 }));
   return newest?.id ?? 0;
 };

@@ -118,7 +118,7 @@ test("[TY-6] a stop ends what works, also a prompt that is just being given, and
 
 test("[TY-4] [TY-5] one way that has ended is kept, or none; a keep that fails leaves everything to decide again", () => {
   const ready = after(begin(2), delivered(1), seen(1, "rests"), measured(1), checked(1, 1, check(0)));
-  expect(refusal(ready, keep(2))).toStartWith("conflict: Way 2 has not ended yet");
+  expect(refusal(ready, keep(2))).toStartWith("conflict: Way 2 is still working");
   expect(refusal(ready, keep(3))).toStartWith("invalid");
   const keeping = after(ready, keep(1));
   expect([keeping.status, states(keeping), isEnding(keeping)]).toEqual(["keeping", "passed stopped", false]);
@@ -136,8 +136,8 @@ test("[TY-4] [TY-5] one way that has ended is kept, or none; a keep that fails l
   expect(after(restored, { type: "gone", number: 1 }).status).toBe("kept");
   const none = after(ready, { type: "discard", now }, { type: "gone", number: 1 }, { type: "gone", number: 2 });
   expect(none.status).toBe("discarded");
-  expect(refusal(none, keep(1))).toBe("conflict: These ways have ended already.");
-  expect(refusal(after(begin(2), { type: "stop", now }), keep(1))).toStartWith("conflict: Way 1 has not begun");
+  expect(refusal(none, keep(1))).toBe("conflict: This trial has already ended.");
+  expect(refusal(after(begin(2), { type: "stop", now }), keep(1))).toStartWith("conflict: Way 1 has not started");
 });
 
 test(`[TY-7] in whatever order news and requests come, a trial ends with each way kept or gone (seed ${SEED})`, () => {
