@@ -47,7 +47,7 @@ const CONNECTION_TIMEOUT = 120;
 
 /** 400 for a name no agent can have and for too many; 409 when another agent of the build has it. */
 export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[], parent: AgentRow): void => {
-  if (parent.parent_id !== null) throw conflict("An agent inside another one has none inside itself.");
+  if (parent.parent_id !== null) throw conflict("A sub-agent can't have sub-agents of its own.");
   if (input.name.length > 64 || !NAME.test(input.name))
     throw invalidField("name", "must be letters, digits and hyphens");
   for (const field of ["directory", "architecture", "operating_system"] as const) {
@@ -56,7 +56,7 @@ export const checkSubAgent = (input: SubAgentInput, siblings: readonly AgentRow[
   if (input.apps.length > MAX_APPS) throw invalidField("apps", `An agent has at most ${MAX_APPS} apps.`);
   const name = input.name.toLowerCase();
   if (siblings.some((one) => one.name.toLowerCase() === name)) {
-    throw conflict(`The workspace has an agent named ${input.name} already.`);
+    throw conflict(`The workspace already has an agent named ${input.name}.`);
   }
   if (siblings.filter(({ parent_id }) => parent_id === parent.id).length >= MAX_CHILDREN) {
     throw conflict(`An agent has at most ${MAX_CHILDREN} agents inside it.`);

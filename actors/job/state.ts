@@ -154,6 +154,7 @@ export const reapDue = (job: JobState): number => {
 export const reapReason = (job: JobState): string => {
   const minutes = (ms: number): string => `${ms / 60_000} minutes`;
   if (job.canceled_at !== null) return `The job did not end within ${minutes(CANCEL_LIMIT_MS)} after it was cancelled.`;
-  if (job.started_at === null) return `No worker took the job for ${minutes(PENDING_LIMIT_MS)}, so it was given up.`;
-  return `Nothing was heard of the job for ${minutes(SILENCE_LIMIT_MS)}, so it was given up.`;
+  if (job.started_at === null)
+    return `No worker picked up the job for ${minutes(PENDING_LIMIT_MS)}, so it was abandoned.`;
+  return `The job sent no updates for ${minutes(SILENCE_LIMIT_MS)}, so it was abandoned.`;
 };

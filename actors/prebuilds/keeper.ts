@@ -216,9 +216,9 @@ type Named = {
   readonly presets: readonly (Wanted["presets"][number] & { readonly name: string })[];
 };
 
-const GIVEN_UP = `${GIVE_UP} builds in a row have failed: none is made until the template has another active version.`;
+const GIVEN_UP = `${GIVE_UP} builds in a row failed. Prebuilding resumes with the template's next active version.`;
 
-const PAUSED = "Keeping workspaces ready is paused.";
+const PAUSED = "Prebuilt workspaces are paused.";
 
 const NOTHING = { version_id: "", presets: [], waits: false };
 

@@ -73,7 +73,7 @@ export class DryRunRunner implements DryRuns {
     } catch (error) {
       if (stopped(signal)) return;
       log("templates").error("the dry run {job_id} cannot be done: {error}", { job_id, error });
-      const failure = { error: "An internal error ended the dry run.", error_code: "" };
+      const failure = { error: "The dry run failed because of an internal error.", error_code: "" };
       await runs.ask(job_id, "failJob", failure).catch(() => {});
     }
   }
@@ -108,7 +108,7 @@ export class DryRunRunner implements DryRuns {
       const resources = planned?.resources ?? request.manifest.resources;
       for (const { name: resource, type = `${name}_workspace`, agents = [] } of resources) {
         const people = agents.map((agent) => agent.name).join(", ");
-        report.log("info", STAGE, `Would make ${type} ${resource}${people && ` with the agent ${people}`}.`);
+        report.log("info", STAGE, `Would create ${type} ${resource}${people && ` with the agent ${people}`}.`);
       }
       const timing = { action: "plan", resource: request.workspace.name, source: name, stage: "plan" };
       report.timing({ ...timing, started_at, ended_at: clock.now() });
@@ -152,7 +152,7 @@ export class DryRunRunner implements DryRuns {
   async #fail(job_id: string, run: OfRun, reason: unknown, report: JobReport, signal: AbortSignal): Promise<void> {
     const known = reason instanceof ProvisionError ? reason : undefined;
     if (!known) log("templates").error("the dry run {job_id} failed: {error}", { job_id, error: reason });
-    const error = known?.message ?? "An internal error ended the dry run.";
+    const error = known?.message ?? "The dry run failed because of an internal error.";
     report.say("provisioner_daemon", "error", "Failed", error);
     await report.settled();
     const failure = { ...run, error, error_code: known?.code ?? "" };

@@ -136,7 +136,7 @@ export class ImportRunner implements Imports {
     const { store, blobs, encryption, jobs } = this.#deps;
     try {
       const file = await store.get(findFile({ id: file_id }));
-      if (!file) return { error: "The uploaded file is gone.", error_code: "" };
+      if (!file) return { error: "The uploaded file was deleted.", error_code: "" };
       const values = openVariables(encryption, { id, sealed_variable_values });
       const archive = { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
       const source = await readTerraformSource(archive).catch(refusedArchive);
@@ -145,14 +145,14 @@ export class ImportRunner implements Imports {
         return await importTerraform(asked, this.#deps.terraform, signal);
       }
       if (worker.id === jobs.worker.id) return await importTemplate(archive.path, archive.mimetype, values, report);
-      return { error: "Only templates of Terraform are imported by workers.", error_code: "" };
+      return { error: "Workers import only Terraform templates.", error_code: "" };
     } catch (error) {
       if (signal.aborted) return { error: "The import was cancelled.", error_code: "" };
       if (error instanceof WorkerLost) return { lost: error.message };
       if (isPassingRefusal(error)) return { moved: true };
       log("templates").error("the import of {id} failed: {error}", { id, error });
-      report.say("provisioner_daemon", "error", "Failed", "An internal error ended the import.");
-      return { error: "An internal error ended the import.", error_code: "" };
+      report.say("provisioner_daemon", "error", "Failed", "The import failed because of an internal error.");
+      return { error: "The import failed because of an internal error.", error_code: "" };
     }
   }
 

@@ -51,7 +51,7 @@ export const importTerraform = async (
     const [first = "The import failed."] = reasons;
     return { error: reasons.length > 1 ? `${first} (and ${reasons.length - 1} more, see the log)` : first, error_code };
   };
-  if (!terraform) return fail(["This server does not run templates of Terraform."]);
+  if (!terraform) return fail(["This server does not support Terraform templates."]);
   const variables = source.variables.map((one) => variableIn(one));
   const unknown = Object.keys(values).filter((name) => !variables.some((one) => one.name === name));
   if (unknown.length > 0) return fail(unknown.map((name) => `variable ${name}: the template has no such variable`));

@@ -60,7 +60,7 @@ const formatSummary = (manifest: Manifest): string => {
   const agents = manifest.resources.flatMap((resource) => resource.agents ?? []).length;
   const count = (n: number, word: string): string => `${n} ${word}${n === 1 ? "" : "s"}`;
   return [
-    `The template is good: provisioner ${manifest.provisioner}`,
+    `The template is valid: provisioner ${manifest.provisioner}`,
     count(manifest.resources.length, "resource"),
     count(agents, "agent"),
     `${count(manifest.parameters?.length ?? 0, "parameter")}.`,

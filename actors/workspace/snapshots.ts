@@ -92,7 +92,7 @@ export const dropSnapshot = (
   const status: SnapshotStatus = restoring.includes(row.id) ? "restoring" : row.status;
   if (status === "deleting") return { kind: "stale" };
   if (moveSnapshot(status, "delete") === undefined) {
-    return { kind: "refused", error: conflict(`The snapshot is ${status}. Try again when that has ended.`) };
+    return { kind: "refused", error: conflict(`The snapshot is ${status}. Try again when it is done.`) };
   }
   const { writes, effects } = deleting(state, row, now);
   return { ...seen(state, writes, now), effects };

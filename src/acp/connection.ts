@@ -121,7 +121,9 @@ export class AcpConnection {
       }),
     );
     if (info.protocolVersion !== PROTOCOL_VERSION) {
-      throw new Error(`The agent speaks version ${info.protocolVersion} of the protocol, not ${PROTOCOL_VERSION}.`);
+      throw new Error(
+        `The agent uses version ${info.protocolVersion} of the Agent Client Protocol. Slipway needs version ${PROTOCOL_VERSION}.`,
+      );
     }
     if (auth_method !== "" && (info.authMethods ?? []).some(({ id }) => id === auth_method)) {
       await inTime(clock, connection.agent.request("authenticate", { methodId: auth_method }));

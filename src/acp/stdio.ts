@@ -103,9 +103,9 @@ export class ProgramStdio {
         if (answer.state === "ended" && answer.output === "") return this.#finish(controller, reasonOf(answer));
         if (answer.output !== "") await pause(this.#clock, PACE_MS, signal);
       }
-      this.#finish(controller, "The agent was ended.");
+      this.#finish(controller, "The agent was stopped.");
     } catch (error) {
-      this.#finish(controller, signal.aborted ? "The agent was ended." : (error as Error).message);
+      this.#finish(controller, signal.aborted ? "The agent was stopped." : (error as Error).message);
     }
   }
 
@@ -132,5 +132,5 @@ export class ProgramStdio {
 const reasonOf = ({ exit_code, error_output }: AgentProgramOutput): string => {
   const said = error_output.trim();
   if (exit_code === null) return said === "" ? "The agent could not be started." : said;
-  return `The agent ended with code ${exit_code}.${said === "" ? "" : `\n${said}`}`;
+  return `The agent exited with code ${exit_code}.${said === "" ? "" : `\n${said}`}`;
 };

@@ -66,7 +66,7 @@ const upload = async (
   request: Request,
 ): Promise<{ id: string; isNew: boolean }> => {
   if (!(await mayUpload(ctx.store, caller))) {
-    throw forbidden("Only those who look after templates upload files.");
+    throw forbidden("Only template administrators can upload files.");
   }
   const mimetype = archiveType(request.headers.get("content-type"));
   const blob = await ctx.blobs.put(bounded(request, UPLOAD_LIMIT));

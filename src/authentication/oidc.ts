@@ -173,16 +173,16 @@ export class OidcClient {
     if (error instanceof OidcError) return error;
     const cause = findRootCause(error);
     if (error instanceof library.AuthorizationResponseError) {
-      const said = error.error === "access_denied" ? "You said no there." : `It said ${codeIn(error.error)}.`;
+      const said = error.error === "access_denied" ? "You denied access." : `It responded with ${codeIn(error.error)}.`;
       return new OidcError("denied", `${this.name} did not sign you in. ${said}`, error);
     }
     if (error instanceof library.ResponseBodyError && error.status < 500) {
-      return new OidcError("denied", `${this.name} did not agree (${codeIn(error.error)}).`, error, error.error);
+      return new OidcError("denied", `${this.name} rejected the request (${codeIn(error.error)}).`, error, error.error);
     }
-    if (cause instanceof OutboundError) return new OidcError("unavailable", `${this.name} cannot be asked now.`, cause);
+    if (cause instanceof OutboundError) return new OidcError("unavailable", `${this.name} cannot be reached.`, cause);
     const { code } = error as { code?: unknown };
-    if (code === "OAUTH_TIMEOUT") return new OidcError("unavailable", `${this.name} did not answer in time.`, error);
-    return new OidcError("invalid", `The answer of ${this.name} does not hold.`, error);
+    if (code === "OAUTH_TIMEOUT") return new OidcError("unavailable", `${this.name} did not respond in time.`, error);
+    return new OidcError("invalid", `The response of ${this.name} is not valid.`, error);
   }
 }
 

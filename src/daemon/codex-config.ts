@@ -1,4 +1,4 @@
-// The configuration with which Codex calls the model gateway without a sign-in: unlike other agents it reads no address from its environment.
+// The configuration with which Codex calls the AI gateway without a sign-in: unlike other agents it reads no address from its environment.
 import {
   linkSync,
   lstatSync,

@@ -45,7 +45,7 @@ export const watchSpace = async (options: SpaceOptions): Promise<void> => {
   for (let looks = 0; !signal.aborted; looks++) {
     for (const process of kills.take()) {
       killed.push({ process, at: clock.now() });
-      say(options, `Memory ran out: the kernel ended ${process || "a process"}.`);
+      say(options, `Out of memory: the kernel killed ${process || "a process"}.`);
     }
     killed.splice(0, killed.length - MAX_KILLS);
     if (looks % SPACE_LOOKS === 0) space = await readSpace(home);

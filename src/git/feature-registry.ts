@@ -33,7 +33,7 @@ export class FeatureRegistry {
       if (!blob.ok) throw new Error(`${url.host} answered with status ${blob.status}`);
       const bytes = await bytesOf(blob, MAX_FEATURE_BYTES);
       const found = `sha256:${new Bun.CryptoHasher("sha256").update(bytes).digest("hex")}`;
-      if (found !== digest) throw new Error(`${url.host} sent other bytes than it has announced`);
+      if (found !== digest) throw new Error(`${url.host} sent content that doesn't match its digest`);
       return bytes;
     } catch (error) {
       if (signal.aborted) throw signal.reason;
@@ -56,7 +56,7 @@ export class FeatureRegistry {
       if (answer.status < 301 || answer.status > 308 || location === null) return answer;
       void answer.body?.cancel().catch(() => {});
       if (left === 0 || !URL.canParse(location, at.href))
-        throw new OutboundError("failed", `${url.host} redirects too often`);
+        throw new OutboundError("failed", `${url.host} redirects too many times`);
       at = new URL(location, at.href);
     }
   }
@@ -67,7 +67,7 @@ export class FeatureRegistry {
     const parts = Object.fromEntries([...header.matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
     const { realm, service, scope } = parts;
     if (!/^bearer /i.test(header) || realm === undefined || !URL.canParse(realm))
-      throw new Error("the registry wants a sign-in");
+      throw new Error("the registry requires sign-in");
     const url = new URL(realm);
     if (service) url.searchParams.set("service", service);
     if (scope) url.searchParams.set("scope", scope);
@@ -85,7 +85,7 @@ const placeOf = (id: string): { base: string; path: string; version: string } =>
   const [, host = "", path = "", tag, digest] =
     /^([\w.-]+(?::\d+)?)\/([\w./-]+?)(?::([\w][\w.-]{0,127})|@(sha256:[a-f0-9]{64}))?$/.exec(id) ?? [];
   if (host === "" || path.split("/").some((part) => part === "" || part === "." || part === "..")) {
-    throw new Error(`The feature ${id} has no name that a registry knows.`);
+    throw new Error(`The feature ${id} is not a reference to a registry.`);
   }
   const name = host.replace(/:\d+$/, "");
   const isHere = name === "localhost" || (isIP(name) === 4 && name.startsWith("127."));

@@ -128,7 +128,7 @@ export class OAuthClient {
 
   /** Throws ProviderError when the provider did not take it back. */
   async revoke(provider: Provider, access_token: string): Promise<void> {
-    if (!provider.revocation) throw new ProviderError("denied", "The provider has no way to take a token back.");
+    if (!provider.revocation) throw new ProviderError("denied", "The provider doesn't support token revocation.");
     const { url, way } = provider.revocation;
     const basic = toBasicAuth(provider);
     const request: OutboundRequest =
@@ -180,7 +180,7 @@ export class OAuthClient {
   }
 }
 
-const nonsense = (): ProviderError => new ProviderError("unavailable", "The provider's answer makes no sense.");
+const nonsense = (): ProviderError => new ProviderError("unavailable", "The provider's response is not valid.");
 
 const isToken = (value: unknown): value is string =>
   typeof value === "string" && value.length <= MAX_TOKEN && /^[\x21-\x7e]+$/.test(value);

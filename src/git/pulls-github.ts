@@ -47,7 +47,7 @@ const pullIn = (
   const author = objectIn(pull.user);
   const isMerged = pull.merged === true || typeof pull.merged_at === "string";
   const pr_number = countIn(pull.number);
-  if (pr_number === 0) throw new PullError("failed", "The git host's answer is no pull request.");
+  if (pr_number === 0) throw new PullError("failed", "The git host's response is not a pull request.");
   return {
     pr_number,
     pr_state: isMerged ? "merged" : pull.state === "closed" ? "closed" : "open",

@@ -66,7 +66,7 @@ const mergeRequestIn = (json: unknown) => {
   const request = objectIn(json);
   const author = objectIn(request.author);
   const pr_number = countIn(request.iid);
-  if (pr_number === 0) throw new PullError("failed", "The git host's answer is no merge request.");
+  if (pr_number === 0) throw new PullError("failed", "The git host's response is not a merge request.");
   return {
     pr_number,
     pr_state: request.state === "merged" ? "merged" : request.state === "closed" ? "closed" : "open",

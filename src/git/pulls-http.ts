@@ -101,7 +101,7 @@ const parseJson = (text: string): unknown => {
   try {
     return JSON.parse(text);
   } catch {
-    throw new PullError("failed", "The git host's answer is not JSON.");
+    throw new PullError("failed", "The git host's response is not JSON.");
   }
 };
 
@@ -112,15 +112,11 @@ const toPullError = (answer: OutboundAnswer, now: number): PullError => {
   const { status, text } = answer;
   const isSpent = numberIn(answer, REMAINING) === 0 || answer.headers.has("retry-after") || /rate limit/i.test(text);
   if (status === 429 || (status === 403 && isSpent)) {
-    return new PullError(
-      "limited",
-      `The git host answers no more questions for now (${status}).`,
-      findResetTime(answer, now),
-    );
+    return new PullError("limited", `The git host's rate limit is exceeded (${status}).`, findResetTime(answer, now));
   }
-  if (status === 401 || status === 403) return new PullError("denied", `The git host does not allow it (${status}).`);
-  if (status === 404 || status === 410) return new PullError("missing", "The git host knows nothing of that.");
-  return new PullError("failed", `The git host answered ${status}.`);
+  if (status === 401 || status === 403) return new PullError("denied", `The git host denied access (${status}).`);
+  if (status === 404 || status === 410) return new PullError("missing", "The git host found nothing.");
+  return new PullError("failed", `The git host responded with status ${status}.`);
 };
 
 /** When it may be asked again, by what it says or else soon; never further away than a day. */

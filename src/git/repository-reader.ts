@@ -124,7 +124,7 @@ export class RepositoryReader {
         checkAnswer(answer, { host, url: at, hasCredential: credential !== undefined });
         return at;
       }
-      if (redirects >= MAX_REDIRECTS) throw new RepositoryError("unreachable", `${host} redirects too often.`);
+      if (redirects >= MAX_REDIRECTS) throw new RepositoryError("unreachable", `${host} redirects too many times.`);
       at = moved;
     }
   }
@@ -180,7 +180,7 @@ const checkAnswer = ({ status, headers }: Response, { host, url, hasCredential }
     throw new RepositoryError(
       "missing",
       hasCredential
-        ? `${host} did not let your linked account read ${what} (status ${status}). Check that the account may read it.`
+        ? `${host} did not let your linked account read ${what} (status ${status}). Check that the account has access.`
         : `${host} has no public repository ${what} (status ${status}). If it is private, link your account at ${host} first, or create a deploy key for it.`,
     );
   }
@@ -224,7 +224,7 @@ const sshProblem = (url: string, words: string): RepositoryError | undefined => 
   if (protocol !== "ssh:") return undefined;
   const what = pathname.replace(/^\/+|\.git$/g, "");
   if (/Host key verification failed|REMOTE HOST IDENTIFICATION HAS CHANGED/i.test(words)) {
-    const text = `The SSH host key of ${host} is another one than before. If that is expected, an administrator removes the host from the files named ${KNOWN_HOSTS} in the folder repositories of the data directory.`;
+    const text = `The SSH host key of ${host} has changed. If that is expected, ask an administrator to remove the host from the files named ${KNOWN_HOSTS} in the folder repositories of the data directory.`;
     return new RepositoryError("unreachable", text);
   }
   if (/Permission denied|not found|not exist|does not appear to be a git|access denied|not permitted/i.test(words)) {

@@ -22,20 +22,20 @@ const objectIn = (bytes: Uint8Array): Members => {
     const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
     const value: unknown = JSON.parse(text);
     const twice = repeatedKey(text);
-    if (twice !== undefined) throw new AnswerProblem("a key stands twice in an object");
+    if (twice !== undefined) throw new AnswerProblem("an object has a key twice");
     if (isObject(value)) return value;
   } catch (error) {
     if (error instanceof AnswerProblem) throw error;
-    throw new AnswerProblem("the answer is no JSON");
+    throw new AnswerProblem("the response is not JSON");
   }
-  throw new AnswerProblem("the answer is no object");
+  throw new AnswerProblem("the response is not an object");
 };
 
 const parsePermission = (event: HookEvent, value: unknown): Permission => {
   if (event !== "user_prompt_submit" && event !== "pre_tool_use") {
     throw new AnswerProblem("there is nothing to permit on this event");
   }
-  if (!isObject(value)) throw new AnswerProblem("permission is no object");
+  if (!isObject(value)) throw new AnswerProblem("permission is not an object");
   only(value, ["decision", "reason", "input_override"], "permission");
   const reason = "reason" in value ? { reason: readText(value, "reason") } : {};
   const hasOverride = "input_override" in value;
@@ -49,7 +49,7 @@ const parsePermission = (event: HookEvent, value: unknown): Permission => {
 };
 
 const parseOverride = (event: HookEvent, { input_override: value }: Members): Readonly<Record<string, unknown>> => {
-  if (!isObject(value)) throw new AnswerProblem("input_override is no object");
+  if (!isObject(value)) throw new AnswerProblem("input_override is not an object");
   if (Buffer.byteLength(JSON.stringify(value)) > CAPS.input_override) {
     throw new AnswerProblem("input_override is too long");
   }
@@ -62,14 +62,14 @@ const parseOverride = (event: HookEvent, { input_override: value }: Members): Re
 
 const readText = (members: Members, name: "reason" | "model_context" | "user_message"): string => {
   const value = members[name];
-  if (typeof value !== "string") throw new AnswerProblem(`${name} is no text`);
+  if (typeof value !== "string") throw new AnswerProblem(`${name} is not a string`);
   if (Buffer.byteLength(value) > CAPS[name]) throw new AnswerProblem(`${name} is too long`);
   return value;
 };
 
 const only = (members: Members, allowed: readonly string[], what: string): void => {
   if (!Object.keys(members).every((name) => allowed.includes(name))) {
-    throw new AnswerProblem(`${what} has a member that nobody knows`);
+    throw new AnswerProblem(`${what} has an unknown member`);
   }
 };
 

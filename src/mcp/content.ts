@@ -49,7 +49,7 @@ export const toAnswer = (answer: {
   const structured = structuredContent === undefined || JSON.stringify(structuredContent) === output.trim();
   return {
     result: {
-      ...(is_error ? { error: output || "The tool has failed." } : { output }),
+      ...(is_error ? { error: output || "The tool failed." } : { output }),
       ...(structured ? {} : { structured_content: structuredContent }),
     },
     is_error,

@@ -97,7 +97,7 @@ test("[CA-32] a template names an agent that is turned on; one that is turned of
   expect(await readDefault({ template_id })).toEqual(standard);
 
   await admin.put<unknown>(`${AGENTS}/mine`, Object.assign({}, TEST_AGENT, { enabled: false }));
-  const off = 'The coding agent "Test agent" is turned off.';
+  const off = 'The coding agent "Test agent" is disabled.';
   expect(await readDefault({ template_id })).toEqual(Object.assign({}, standard, { problem: off }));
   // What else is changed, also with the name that is there, leaves it named.
   expect(await statusOf(admin, "PATCH", at, { default_coding_agent: "mine", description: "x" })).toBe(200);
@@ -135,7 +135,7 @@ test("[CA-32] a template begins with the default agent of its template.yaml, whi
   expect(await make("mine")).toMatchObject({ default_coding_agent: "mine" });
   await expect(make("codex")).rejects.toMatchObject({
     status: 400,
-    body: { message: 'The coding agent "Codex" is turned off.' },
+    body: { message: 'The coding agent "Codex" is disabled.' },
   });
   expect(await make("codex", { default_coding_agent: "" })).toMatchObject({ default_coding_agent: "" });
 });

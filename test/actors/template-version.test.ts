@@ -126,7 +126,7 @@ describe("an import", () => {
     const waiting = fresh();
     expect(transition(waiting, { type: "reap", now: PENDING_LIMIT_MS - 1 })).toBe("stale");
     const given = transition(waiting, { type: "reap", now: PENDING_LIMIT_MS }) as VersionChange;
-    expect(given.state.job.error).toContain("No worker took the job");
+    expect(given.state.job.error).toContain("No worker picked up the job");
     const silent = transition(after(START).state, { type: "reap", now: 1 + SILENCE_LIMIT_MS }) as VersionChange;
     expect(jobStatus(silent.state.job)).toBe("failed");
   });

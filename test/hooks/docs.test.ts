@@ -60,7 +60,7 @@ testNeeding(
           ...["doctor", "--json", "--data-dir", join(directory.path, "none"), "--address", "127.0.0.1:0"],
           ...["--hook-url", url, "--hook-secret", secret],
         ]);
-      expect((await doctor(SECRET)).printed).toContain("the consumer answers");
+      expect((await doctor(SECRET)).printed).toContain("the consumer responds");
       expect((await doctor("another-secret-of-more-than-32-bytes")).printed).toContain(
         "http_error: the consumer answered 401",
       );

@@ -138,8 +138,8 @@ const FAILING: [string, Omit<Entry, "name" | "event">, string, RegExp][] = [
   ["is not there", { command: "no-such-program-here" }, "program_failed", /ended with 127/],
   ["is late", { command: "echo $$ > ~/late; trap '' TERM; sleep 30", timeout: 0.3 }, "timeout", /in time/],
   ["writes too much", { command: "head -c 70000 /dev/zero; sleep 30" }, "protocol_error", /64 KiB/],
-  ["says no JSON", { command: "echo yes" }, "protocol_error", /no JSON/],
-  ["says what nobody knows", { command: says({ allowed: true }) }, "protocol_error", /nobody knows/],
+  ["says no JSON", { command: "echo yes" }, "protocol_error", /not JSON/],
+  ["says what nobody knows", { command: says({ allowed: true }) }, "protocol_error", /unknown member/],
   [
     "permits without an input",
     { command: says({ permission: { decision: "allow" } }) },

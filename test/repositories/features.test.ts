@@ -74,9 +74,9 @@ test("[RW-17] what a registry refuses, does not have or sends otherwise is said 
   });
   const wrong: [FeatureRegistry, string, string][] = [
     [registry, `${host.name}/acme/none:1`, "answered with status 404"],
-    [registry, `127.0.0.1:${liar.port}/a/b:1`, "sent other bytes than it has announced"],
-    [registry, "nothing", "has no name that a registry knows"],
-    [registry, `${host.name}/../x:1`, "has no name that a registry knows"],
+    [registry, `127.0.0.1:${liar.port}/a/b:1`, "sent content that doesn't match its digest"],
+    [registry, "nothing", "is not a reference to a registry"],
+    [registry, `${host.name}/../x:1`, "is not a reference to a registry"],
     [closed, `${host.name}/acme/tool:1`, "is not a public address"],
   ];
   for (const [from, id, words] of wrong) await expect(from.fetch(id, never)).rejects.toThrow(words);

@@ -532,7 +532,7 @@ const callsIn = (history: readonly MessageRow[]): string[] =>
 const STOPS: Readonly<Record<string, string | undefined>> = {
   max_tokens: "has reached its limit of tokens.",
   max_turn_requests: "has reached its limit of model calls in one turn.",
-  refusal: "refused to go on.",
+  refusal: "refused to continue.",
 };
 
 /** What the agent is told in a session that knows the chat: a prompt that it has replayed has reached it before. */

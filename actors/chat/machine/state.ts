@@ -116,7 +116,7 @@ const interrupt: Rule<"interrupt"> = (draft) => {
 
 const GIVEN_UP = "The client did not answer this call: it was cancelled.";
 
-const NOT_APPROVED = "Nobody allowed or denied this call in time, so it did not run.";
+const NOT_APPROVED = "This call was not approved in time, so it did not run.";
 
 /** The calls are answered as cancelled, and the model continues from there. */
 const giveUpCalls = (draft: Draft<Execution>): undefined => giveUp(draft, GIVEN_UP);

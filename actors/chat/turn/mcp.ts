@@ -77,7 +77,7 @@ export class ChatMcp {
           .catch((error) => {
             if (signal.aborted) throw signal.reason;
             if (!(error instanceof McpError || error instanceof AppError)) throw error;
-            warnings.push(`The MCP server "${server.display_name}" is left out: ${error.message}`);
+            warnings.push(`The MCP server "${server.display_name}" is not available: ${error.message}`);
             return [];
           })
           .finally(() => waiting.delete(server)),
@@ -161,7 +161,7 @@ export class ChatMcp {
       if (this.#workspaces.size > KEPT) this.#workspaces.delete(oldest);
     }
     for (const { server, problem } of servers) {
-      if (problem !== "") warnings.push(`The MCP server "${server}" of the workspace is left out: ${problem}`);
+      if (problem !== "") warnings.push(`The MCP server "${server}" of the workspace is not available: ${problem}`);
     }
     return servers.flatMap(({ server, tools }) =>
       tools.map((one) => {
@@ -222,9 +222,9 @@ const mcpTool = (
         const { result, is_error, files = [] } = await call(args, context, signal);
         if (!is_error) return withFiles(result, await keptFiles(context.services, name, files));
         const { error, ...more } = result;
-        throw new ToolError(typeof error === "string" ? error : "The tool has failed.", more);
+        throw new ToolError(typeof error === "string" ? error : "The tool failed.", more);
       } catch (error) {
-        if (error instanceof McpError) throw new ToolError(`The MCP server has failed: ${error.message}`);
+        if (error instanceof McpError) throw new ToolError(`The MCP server failed: ${error.message}`);
         throw error;
       }
     },

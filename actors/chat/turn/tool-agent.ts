@@ -128,7 +128,7 @@ export class WorkspaceAgent implements ToolAgent {
       if (response.status < 400) return await read(response);
       throw new ToolError(formatRefusal(response.status, path, await response.json<Refusal>(MOST)));
     } catch (error) {
-      throw silence.signal.aborted ? new WireError("timeout", "The agent does not answer.") : error;
+      throw silence.signal.aborted ? new WireError("timeout", "The agent is not responding.") : error;
     } finally {
       limit.cancel();
     }

@@ -71,7 +71,7 @@ export const backups = (ctx: ApiContext) =>
           operationId: "checkBackup",
           summary: "Check a backup",
           description:
-            "Starts to verify the backup by reading all of it, as a restore would. Needs free disk space of the size of the backup.",
+            "Starts verifying the backup by reading all of it, as a restore would. Needs free disk space of the size of the backup.",
           access: "admins",
           scope: "all",
         }),
@@ -90,7 +90,7 @@ export const backups = (ctx: ApiContext) =>
           tags,
           operationId: "getHomeBackupReport",
           summary: "Get the state of home backups",
-          description: "How old and how large the home backups of all workspaces are, and what is wrong with them.",
+          description: "Age, size and problems of the home backups of all workspaces.",
           scope: "all",
         }),
       },

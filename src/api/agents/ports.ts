@@ -49,7 +49,7 @@ const listeningPorts = async (ctx: ApiContext, agent_id: string): Promise<Listen
     if (response.status === 200 && Value.Check(ListeningPorts, answer))
       return Value.Clean(ListeningPorts, answer) as ListeningPorts;
     throw new AppError("overloaded", "The agent could not list its ports.", {
-      detail: `It answered ${response.status}.`,
+      detail: `It responded with status ${response.status}.`,
     });
   } catch (error) {
     if (!late.signal.aborted) throw error;

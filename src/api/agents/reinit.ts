@@ -56,7 +56,7 @@ export const agentReinit = (ctx: ApiContext) =>
     );
 
 const notPrepared = (): AppError =>
-  conflict("The workspace is not one that is kept ready: there is nothing to wait for.");
+  conflict("The workspace is not a prebuilt workspace: there is nothing to wait for.");
 
 /** Genuine agents read events and do not say so. */
 const wantsEvents = (request: Request, { compat }: AgentCaller): boolean =>
@@ -159,7 +159,7 @@ class Claim {
     signal.addEventListener("abort", () => this.#settle(undefined), { once: true });
     const event = await this.settled;
     if (event) return event;
-    throw new AppError("overloaded", "The wait has ended without a claim.");
+    throw new AppError("overloaded", "The wait ended without a claim.");
   }
 
   forget(): void {

@@ -26,19 +26,19 @@ export const agents = (ctx: ApiContext) =>
       user,
       query: t.Object({
         workspace_id: t.Optional(
-          t.String({ format: "uuid", description: "Also says what the default agent is for chats in this workspace." }),
+          t.String({ format: "uuid", description: "Also returns the default agent of chats in this workspace." }),
         ),
         template_id: t.Optional(
-          t.String({ format: "uuid", description: "Also says what the default agent is for tasks of this template." }),
+          t.String({ format: "uuid", description: "Also returns the default agent of this template's tasks." }),
         ),
       }),
       response: { 200: AvailableAgents, ...fails(400, 401, 404) },
       detail: operation({
         tags,
         operationId: "listAvailableCodingAgents",
-        summary: "List coding agents that can be chosen",
+        summary: "List available coding agents",
         description:
-          "Chats and tasks can be begun with these: send the name as `coding_agent`. `default_agent` is the one that the template names, if it names one.",
+          "Start a chat or task with one of these by sending its name as `coding_agent`. `default_agent` is the template's default, if it has one.",
         access: "users",
         scope: "chat:read",
       }),
@@ -67,8 +67,7 @@ export const agents = (ctx: ApiContext) =>
           tags,
           operationId: "setCodingAgent",
           summary: "Add or change a coding agent",
-          description:
-            "Replaces all settings of this name. Chats that are led with it go by them from their next start.",
+          description: "Replaces all settings of this agent. Its chats use them the next time the agent starts.",
           example: {
             display_name: "My agent",
             icon: "",
@@ -101,7 +100,7 @@ export const agents = (ctx: ApiContext) =>
           tags,
           operationId: "deleteCodingAgent",
           summary: "Delete a coding agent",
-          description: "A preset gets its original settings back. Chats that are led with the agent can still be read.",
+          description: "Restores the original settings of a preset. Chats with a deleted agent remain readable.",
           audit: writesSetting("coding_agents"),
           access: "admins",
           scope: "chat_config:update",

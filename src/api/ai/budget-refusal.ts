@@ -12,7 +12,7 @@ const HELD_RETRY_S = 5;
 export const budgetRefusal = async ({ store }: { readonly store: Store }, reached: Reached): Promise<Refusal> => {
   const pause = await loadPause(store, reached);
   if (reached.isHeld) {
-    const message = `Open model calls may use up the rest of ${budgetName(pause)}. Try again when they have ended.`;
+    const message = `The rest of ${budgetName(pause)} is reserved for calls in progress. Try again when they are done.`;
     return { status: 429, code: "budget_exceeded", message, retry_after: HELD_RETRY_S };
   }
   const limit = formatAmount(pause.unit, pause.limit);

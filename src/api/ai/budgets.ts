@@ -23,7 +23,7 @@ export const aiBudgets = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "listBudgets",
-        summary: "List budgets with what is used",
+        summary: "List budgets with their usage",
         description:
           "Those that you manage and those that limit you. Spend limits of people are listed by `usage-limits`.",
         access: "users",

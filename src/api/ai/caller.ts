@@ -77,7 +77,7 @@ const NO_CHAT = { chat_id: "", root_chat_id: "" } as const;
 const NO_ACCESS: Refusal = {
   status: 403,
   code: "permission_denied",
-  message: "The template gives this agent no access to models.",
+  message: "The template doesn't give this agent access to models.",
 };
 
 const NO_MEMBER: Refusal = {
@@ -136,7 +136,9 @@ const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refu
   };
 };
 
-const TOKEN_ENDED = unknown("The token of this chat is no longer valid. It ends with the chat and with its workspace.");
+const TOKEN_ENDED = unknown(
+  "The token of this chat is no longer valid. It is valid until the chat or its workspace ends.",
+);
 
 const personCaller = async (token: string, request: Request, who: Who): Promise<GatewayCaller | Refusal> => {
   const identity = await identify({ token, place: "header", compat: false }, request, who);

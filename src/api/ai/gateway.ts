@@ -1,4 +1,4 @@
-// The model gateway: forwards calls in the dialects of Anthropic, OpenAI and Gemini to the providers that an administrator has set up. Bytes pass
+// The AI gateway: forwards calls in the dialects of Anthropic, OpenAI and Gemini to the providers that an administrator has set up. Bytes pass
 // as they are; the provider's key is added here and is nowhere else. Each call is reserved in the ledger before it begins and settled when it ends.
 import type { OpenCall } from "#actors/chat/spending/ledger.ts";
 import { AppError } from "#base/errors.ts";
@@ -93,7 +93,7 @@ export class AiGateway {
     if ("status" in caller) return caller;
     const catalog = await this.#ctx.modelSettings.catalog();
     if (!catalog.settings.enabled)
-      return { status: 403, code: "gateway_disabled", message: "An administrator has not enabled the model gateway." };
+      return { status: 403, code: "gateway_disabled", message: "An administrator has not enabled the AI gateway." };
     if (!endpoint)
       return {
         status: 404,
@@ -177,7 +177,7 @@ export class AiGateway {
     } catch (error) {
       // The provider works on what was sent to it, and asks its price, whether anyone waits or not.
       await record(target, { outcome: abort.signal.aborted ? "aborted" : "failed", was_begun: abort.signal.aborted });
-      if (lost !== "") return { status: 401, code: "invalid_api_key", message: `The call was ended: ${lost}.` };
+      if (lost !== "") return { status: 401, code: "invalid_api_key", message: `The call was canceled: ${lost}.` };
       throw error;
     }
   }
@@ -252,7 +252,7 @@ export class AiGateway {
   async #redirected({ target, response, key }: Asked, record: Recorder): Promise<Refusal> {
     await response.body?.cancel();
     await record(target, { outcome: "failed", provider_request_id: providerRequestId(response.headers, key) });
-    const message = `The model provider ${providerName(target)} answered with a redirect (${response.status}). Ask an administrator to check its address.`;
+    const message = `The model provider ${providerName(target)} responded with a redirect (${response.status}). Ask an administrator to check its address.`;
     return { status: 502, code: "provider_redirects", message };
   }
 
@@ -443,7 +443,7 @@ const providerName = ({ provider }: Target): string => provider.display_name || 
 const unreadable = (name: string): Refusal => ({
   status: 502,
   code: "provider_unreadable",
-  message: `The answer of the model provider ${name} broke off or could not be read.`,
+  message: `The answer of the model provider ${name} was interrupted or could not be read.`,
 });
 
 /** The most that the body of a request can take: its declared length, unless it is compressed. */

@@ -1,4 +1,4 @@
-// Routes alongside the model gateway: its settings, its calls, and what models have cost.
+// Routes alongside the AI gateway: its settings, its calls, and what models have cost.
 import { t } from "elysia";
 import { readRecording } from "#domain/ai/recordings.ts";
 import { aiUsage, gatewayCalls, gatewaySettings, setGatewaySettings } from "#domain/ai/settings.ts";
@@ -31,7 +31,7 @@ export const ai = (ctx: ApiContext) =>
       detail: operation({
         tags,
         operationId: "getGatewaySettings",
-        summary: "Get the settings of the model gateway",
+        summary: "Get the settings of the AI gateway",
         description: "For owners of the deployment.",
         access: "admins",
         scope: "chat_config:read",
@@ -50,7 +50,7 @@ export const ai = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "setGatewaySettings",
-          summary: "Set up the model gateway",
+          summary: "Set up the AI gateway",
           description:
             "Replaces all settings. Callers send a Slipway token where the provider's API key would be, to `/api/v2/ai/anthropic`, `/api/v2/ai/openai/v1` or `/api/v2/ai/google`.",
           example: { enabled: true, in_workspaces: true, names: [], default_names: {} },
@@ -81,7 +81,7 @@ export const ai = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "listGatewayCalls",
-          summary: "List calls of the model gateway",
+          summary: "List calls of the AI gateway",
           description: "Newest first.",
           access: "users",
           scope: "chat:read",
@@ -99,8 +99,8 @@ export const ai = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getGatewayRecording",
-          summary: "Read the prompt and the answer of a call",
-          description: "For owners of the deployment. Each reading is an entry of the audit log.",
+          summary: "Get the recording of a call",
+          description: "For owners of the deployment. The audit log records each read.",
           access: "admins",
           scope: "audit_log:read",
         }),

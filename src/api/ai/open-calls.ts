@@ -32,7 +32,7 @@ export class OpenCalls {
   open(user_id: string, most: number): OpenPlace | Refusal {
     const own = this.#users.get(user_id) ?? { calls: 0, bytes: 0 };
     if (!fits(own, most, LIMITS_OF_USER) || !fits(this.#all, most, LIMITS)) {
-      const message = "Too many model calls are open. Try again when one of them has ended.";
+      const message = "Too many model calls are in progress. Try again when one of them is done.";
       return { status: 429, code: "too_many_calls", message, retry_after: TRY_AGAIN_S };
     }
     this.#users.set(user_id, own);

@@ -46,8 +46,8 @@ const WORDS: Record<Trouble, Words> = {
   },
   no_address: { status: 404, title: "The app has no address", text: "It does not listen inside the workspace." },
   agent_away: { status: 503, title: "The workspace cannot be reached", text: "Its agent is not connected right now." },
-  silent: { status: 502, title: "The app does not answer", text: "Nothing listens at its address in the workspace." },
-  late: { status: 504, title: "The app does not answer", text: "It accepted the request but did not respond." },
+  silent: { status: 502, title: "The app is not responding", text: "Nothing listens at its address in the workspace." },
+  late: { status: 504, title: "The app is not responding", text: "It accepted the request but did not respond." },
   broken: {
     status: 502,
     title: "The app closed the connection",

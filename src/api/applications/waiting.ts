@@ -105,7 +105,7 @@ export class AppWaiting {
 
   async #failed({ here }: Opening, build_id: string): Promise<Response> {
     const { error } = await findProgress(this.#ctx, build_id);
-    const text = error === "" ? "Its last build did not succeed." : `Its last build failed: ${error}`;
+    const text = error === "" ? "Its last build failed." : `Its last build failed: ${error}`;
     return this.#plain({
       status: 503,
       title: "The workspace did not start",
@@ -131,7 +131,7 @@ const STEPS = [
 const NOTES: Record<AgentStage, string> = {
   connecting: "",
   scripts: "Startup scripts are running.",
-  opening: "The app does not answer yet.",
+  opening: "The app is not responding yet.",
   open: "",
 };
 

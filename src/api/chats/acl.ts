@@ -83,10 +83,10 @@ export const chatAcl = (ctx: ApiContext) =>
 /** 404 for strangers, 403 for who only reads along and where sharing is off, 400 for a sub-chat. */
 const shareable = async (ctx: ApiContext, id: string, caller: UserCaller): Promise<ChatPlace> => {
   const place = await visibleChat(ctx, id, caller);
-  if (!mayShareChat(caller, place)) throw forbidden("Only the owner of a chat may share it.");
+  if (!mayShareChat(caller, place)) throw forbidden("Only the owner of a chat can share it.");
   if (place.parent_chat_id !== null) throw new AppError("invalid", "Sub-chats are shared with their root chat.");
   if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
-    throw forbidden("Chats of this organization may not be shared.");
+    throw forbidden("Chats of this organization can't be shared.");
   }
   return place;
 };

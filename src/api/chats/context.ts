@@ -18,7 +18,7 @@ export const chatContext = (ctx: ApiContext) =>
         const { id, workspace_id } = await ownChat(ctx, params.chat, caller);
         if (workspace_id === null) throw new AppError("invalid", "The chat is not bound to a workspace.");
         if (!(await ctx.store.get(findWorkspaceContext({ workspace_id })))) {
-          throw new AppError("conflict", "The workspace has not told anything yet: its agent must connect first.");
+          throw new AppError("conflict", "The workspace has no context yet: its agent must connect first.");
         }
         await ctx.chats.ask(id, "pinContext", {});
         return readChat(ctx, id);

@@ -25,7 +25,7 @@ export const deleteChat = (ctx: ApiContext) =>
         const chat = await readChat(ctx.store, id);
         if (!archived) await ctx.chats.ask(id, "change", { archived: true, patch: {}, pin: null });
         const done = await ctx.chats.ask(id, "purge", { before: Number.MAX_SAFE_INTEGER });
-        if (done === "stale") throw conflict("The chat was brought back meanwhile.");
+        if (done === "stale") throw conflict("The chat was restored in the meantime.");
         if (chat) ctx.generations.forgetFiles({ ...toPromptOf(chat), chat_id: id });
         set.status = 204;
       },

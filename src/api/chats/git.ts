@@ -109,6 +109,6 @@ const shown = (message: WebSocketMessage): string | undefined => {
   } catch (error) {
     throw new WireError("protocol", "The agent's message is not JSON.", error);
   }
-  if (!Value.Check(GitMessage, said)) throw new WireError("protocol", "The agent's message is no picture of git.");
+  if (!Value.Check(GitMessage, said)) throw new WireError("protocol", "The agent's message is not a git status.");
   return JSON.stringify(said);
 };

@@ -29,7 +29,7 @@ export const chatTrials = (ctx: ApiContext) =>
         operationId: "listTrials",
         summary: "List the trials of a chat",
         description:
-          "Empty for everyone but its owner. `GET /api/v2/chats/watch` sends `trial_change` when one of them has changed.",
+          "Empty for everyone but its owner. `GET /api/v2/chats/watch` sends `trial_change` when one of them changes.",
         scope: "chat:read",
         placement: "chat",
       }),
@@ -48,7 +48,7 @@ export const chatTrials = (ctx: ApiContext) =>
           operationId: "createTrial",
           summary: "Try several ways",
           description:
-            "Forks the chat's workspace as often as there are ways, with a copy of the chat in each, and sends each copy its prompt. When its turn has ended, the check command runs in the fork. Keep one of the ways afterwards, or discard all.",
+            "Creates a fork of the chat's workspace and a copy of the chat for each way, and sends each copy its prompt. When a turn ends, the check command runs in its fork. Afterwards, keep one way or discard all.",
           limit: CHAT_BODY_LIMIT,
           example: { count: 3, prompt: "Fix the failing test.", check_command: "npm test" },
           scope: ["chat:update", "workspace:update", "workspace:create", "template:use"],
@@ -79,8 +79,9 @@ export const chatTrials = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "getTrialDiff",
-          summary: "Get what a way has changed",
-          description: "Against the files as they were when its chat got the prompt; 404 until that was looked at.",
+          summary: "Get the changes of a way",
+          description:
+            "Compared with the files when its chat got the prompt; 404 until the changes have been determined.",
           scope: "chat:read",
           placement: "chat",
         }),
@@ -98,7 +99,7 @@ export const chatTrials = (ctx: ApiContext) =>
           operationId: "stopTrial",
           summary: "Stop all ways of a trial",
           description:
-            "Interrupts their turns and ends their checks. The forks stay until a way is kept or all are discarded.",
+            "Interrupts their turns and stops their checks. The forks remain until a way is kept or all are discarded.",
           scope: "chat:update",
           placement: "trial",
         }),
@@ -117,7 +118,7 @@ export const chatTrials = (ctx: ApiContext) =>
           operationId: "keepTrialWay",
           summary: "Keep one way of a trial",
           description:
-            "The files of the chat's workspace are replaced with those of the way, after a snapshot of them; a running workspace is restarted for it. The chat of the way continues in that workspace. All forks go to the trash, and the chats of the other ways to the archive.",
+            "Replaces the files of the chat's workspace with those of the way, after creating a snapshot; a running workspace is restarted. The chat of the way continues in that workspace. All forks are moved to the trash, and the chats of the other ways are archived.",
           example: { way: 2 },
           scope: ["chat:update", "workspace:update", "workspace:delete"],
           placement: "trial",
@@ -134,9 +135,8 @@ export const chatTrials = (ctx: ApiContext) =>
         detail: operation({
           tags,
           operationId: "discardTrial",
-          summary: "Keep no way of a trial",
-          description:
-            "All forks go to the trash, and the chats of the ways to the archive. The workspace is unchanged.",
+          summary: "Discard all ways of a trial",
+          description: "Moves all forks to the trash and archives the chats of the ways. The workspace is unchanged.",
           scope: ["chat:update", "workspace:delete"],
           placement: "trial",
         }),

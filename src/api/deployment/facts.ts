@@ -138,7 +138,7 @@ export const deploymentFacts = (ctx: ApiContext) =>
     .get(
       "/deployment/stats",
       ({ caller }) => {
-        if (!mayViewInsights(caller)) throw forbidden("Only those who may see insights see these figures.");
+        if (!mayViewInsights(caller)) throw forbidden("Only users with access to insights can see these figures.");
         return deploymentStats(ctx);
       },
       {

@@ -231,6 +231,6 @@ const deviceProvider = ({ links }: ApiContext, id: string): Provider => {
 const asAnswer = (error: unknown): never => {
   if (!(error instanceof ProviderError)) throw error;
   if (error.kind === "denied")
-    throw new AppError("invalid", "The provider did not agree.", { detail: error.code || error.message });
-  throw new AppError("overloaded", "The provider cannot be asked now.", { detail: error.message });
+    throw new AppError("invalid", "The provider rejected the request.", { detail: error.code || error.message });
+  throw new AppError("overloaded", "The provider cannot be reached.", { detail: error.message });
 };

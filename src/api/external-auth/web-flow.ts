@@ -33,7 +33,7 @@ export const verifierIn = (
   const state = opened(encryption, text, toSealContext(provider_id)) as State | undefined;
   const isOwn = state?.user_id === caller.user_id && state.key_id === caller.key_id && state.until > clock.now();
   if (!state || !isOwn) {
-    throw invalid("This sign-in was not begun here in this session, or too long ago. Begin it again.");
+    throw invalid("This sign-in was not started in this session, or has expired. Start it again.");
   }
   return state.verifier;
 };

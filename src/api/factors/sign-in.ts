@@ -31,7 +31,7 @@ const computeDigest = (user: User): string => sha256(`sign-in ${user.password_ha
 export const askForFactor = (ctx: ApiContext, user: User, methods: FactorMethod[], oidc?: AtProvider): LoginRefused => {
   const data: Begun = { user_id: user.id, password: computeDigest(user), ...(oidc ? { oidc } : {}) };
   return {
-    message: "A second factor is needed.",
+    message: "A second factor is required.",
     detail:
       "Send the challenge with a code of the authenticator app, or a recovery code, to /users/login/second-factor.",
     validations: [{ field: "second_factor", detail: "is needed" }],
@@ -65,8 +65,7 @@ const firstHalf = async (ctx: ApiContext, user: User, oidc: AtProvider | undefin
   return { login_type: "oidc", isPasswordProved: false, changes: admitted.changes };
 };
 
-const over = (): AppError =>
-  new AppError("unauthenticated", "This sign-in was begun too long ago, or is over. Begin it again.");
+const over = (): AppError => new AppError("unauthenticated", "This sign-in has expired. Start it again.");
 
 const wrong = (): AppError => new AppError("unauthenticated", "The code is wrong or was used before.");
 

@@ -11,11 +11,11 @@ import { plainPage, wantsPage } from "./plain-page.ts";
 import { type Broken, isWord, problemsIn } from "./validation-words.ts";
 
 const REFUSALS: Record<Refusal, { kind: ErrorKind; message: string }> = {
-  constraint: { kind: "conflict", message: "The change conflicts with something that exists already." },
-  stale: { kind: "conflict", message: "The resource has changed meanwhile. Read it again and retry." },
+  constraint: { kind: "conflict", message: "The change conflicts with something that already exists." },
+  stale: { kind: "conflict", message: "The resource has changed in the meantime. Read it again and retry." },
   overloaded: { kind: "overloaded", message: "The server is overloaded. Please retry." },
-  unreachable: { kind: "overloaded", message: "The server's database does not answer. Please retry." },
-  moved: { kind: "overloaded", message: "Another server does this now: nothing of it was saved. Please retry." },
+  unreachable: { kind: "overloaded", message: "The server's database is not responding. Please retry." },
+  moved: { kind: "overloaded", message: "Another server is handling this now: nothing was saved. Please retry." },
   closed: { kind: "overloaded", message: "The server is stopping. Please retry." },
   full: { kind: "storage_full", message: "The server's disk is full: nothing was saved." },
   damaged: {
@@ -43,7 +43,7 @@ const toAppError = (error: unknown, path: string): AppError => {
   if (error instanceof HookDenied) return new AppError("forbidden", error.message, { reason: "hook_denied" });
   if (error instanceof HookFailure) {
     const detail = { detail: error.message, reason: "hook_dispatch_failed" };
-    return new AppError("bad_gateway", "A lifecycle hook gave no valid answer: nothing was done.", detail);
+    return new AppError("bad_gateway", "A lifecycle hook returned no valid response: nothing was done.", detail);
   }
   if (error instanceof ParseError && error.cause) return toAppError(error.cause, path);
   if (error instanceof ValidationError) return fromValidation(error, path);

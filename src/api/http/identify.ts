@@ -115,7 +115,7 @@ export const identify = async (credential: Credential | undefined, request: Requ
   }
   // An address is kept in logs and histories (RFC 9700 4.3.2); editors' programs can send headers.
   if (place === "query" && known.key.login_type === GRANTED) {
-    return refusal("What an application was granted counts in a header, not in an address.");
+    return refusal("An application's token must be sent in a header, not in a URL.");
   }
   return callerWith(known, listScopes(known.key), { compat, request, who });
 };
@@ -125,7 +125,7 @@ const identifyTicket = async ({ token, compat }: Credential, request: Request, w
   const ticket = openTicket(who, token, request.url);
   const known = ticket && (await who.keys.find(ticket.key_id));
   if (!known || known.key.deleted || known.key.user_id !== ticket.user_id) {
-    return refusal("The ticket does not open this terminal, or no longer.");
+    return refusal("The ticket is not valid for this terminal or has expired.");
   }
   const scopes = allows(listScopes(known.key), TICKET_SCOPE) ? [TICKET_SCOPE] : [];
   return callerWith(known, scopes, { compat, request, who });
@@ -143,7 +143,7 @@ const callerWith = (
   if (key.expires_at <= now) return refusal(`The API key expired at ${rfc3339(key.expires_at)}.`);
   if (key.status === "suspended") return refusal("The user is not active: suspended.", "revoked");
   if (key.allowed_addresses.length > 0 && !isAllowedFrom(key.allowed_addresses, addresses.of(request))) {
-    return forbidden(`This token does not count from ${addresses.of(request) || "an unknown address"}.`);
+    return forbidden(`This token is not valid from ${addresses.of(request) || "an unknown address"}.`);
   }
   // The first use of a token is noted at once: "never used" must not be a lie.
   const isFirstUse = key.login_type === "token" && key.last_used === key.created_at && now > key.created_at;

@@ -134,7 +134,7 @@ export class Requests {
     const oldest = this.#clock.monotonic() - DEADLINE_MS;
     for (const { since, late } of this.#running.values()) {
       if (since > oldest) break;
-      late(new AppError("overloaded", "The request took too long and was given up."));
+      late(new AppError("overloaded", "The request took too long and was canceled."));
     }
   }
 }

@@ -52,7 +52,7 @@ export const insightFigures = (ctx: ApiContext) =>
         checkKnown(request, chatsQuery);
         const range = parseRange(query, ctx.clock.now());
         const every = parseInterval(query.interval, caller) ?? "day";
-        if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors see what chats have used.");
+        if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors can see what chats have used.");
         return chatInsights(ctx, range, every);
       },
       {

@@ -55,7 +55,7 @@ export const insights = (ctx: ApiContext) =>
     .get(
       "/daus",
       ({ caller, request, query }) => {
-        if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors see how the deployment is used.");
+        if (!mayReadAudit(caller)) throw forbidden("Only owners and auditors can see how the deployment is used.");
         checkKnown(request, { tz_offset: true });
         return loadDaus(ctx, { hours: daysFrom(query.tz_offset, caller) });
       },
@@ -138,7 +138,7 @@ export const insights = (ctx: ApiContext) =>
     .get(
       "/user-status-counts",
       ({ caller, request, query }) => {
-        if (!mayReadAllUsers(caller)) throw forbidden("Only those who may read all users see their statuses.");
+        if (!mayReadAllUsers(caller)) throw forbidden("Only people who can see all users can see their statuses.");
         checkKnown(request, { timezone: true, tz_offset: true });
         return statusCounts(ctx, parseZone(query));
       },

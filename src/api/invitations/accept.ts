@@ -31,7 +31,7 @@ const TOKEN = "the part of the link behind the #";
 
 const refused = (error: unknown): AppError => {
   if (error instanceof CommitError && error.reason === "stale") {
-    return conflict("This invitation was used or changed at the same moment. Open the link again.");
+    return conflict("This invitation was used or changed at the same time. Open the link again.");
   }
   return takenOr(error, USER_NAMES);
 };

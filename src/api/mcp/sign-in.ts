@@ -60,7 +60,8 @@ export const mcpSignIn = (ctx: ApiContext) => {
         const server = await findServer(ctx, params, caller);
         const provider = providerAt(server);
         const verifier = verifierIn(ctx, caller, provider.id, query.state ?? "");
-        if (query.code === undefined) throw invalid("The server did not agree.", [], (query.error ?? "").slice(0, 200));
+        if (query.code === undefined)
+          throw invalid("The server rejected the request.", [], (query.error ?? "").slice(0, 200));
         const redirect = callbackUrl(ctx.accessUrl, server);
         const tokens = await ctx.links.client
           .exchange(provider, { code: query.code, redirect, verifier })
@@ -111,6 +112,6 @@ export const mcpSignIn = (ctx: ApiContext) => {
 
 const asAnswer = (error: unknown): never => {
   if (!(error instanceof ProviderError)) throw error;
-  if (error.kind === "denied") throw invalid("The server did not agree.", [], error.code || error.message);
-  throw new AppError("overloaded", "The server cannot be asked now.", { detail: error.message });
+  if (error.kind === "denied") throw invalid("The server rejected the request.", [], error.code || error.message);
+  throw new AppError("overloaded", "The server cannot be reached.", { detail: error.message });
 };

@@ -1,4 +1,4 @@
-// What the model gateway counts: its calls by dialect, model and outcome, how long they take, and what it refuses.
+// What the AI gateway counts: its calls by dialect, model and outcome, how long they take, and what it refuses.
 
 import { Buckets } from "#base/buckets.ts";
 import type { Labelled } from "#base/labelled.ts";

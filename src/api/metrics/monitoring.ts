@@ -120,7 +120,7 @@ export const ALERTS: readonly Alert[] = [
     expr: 'up{job="slipway"} == 0',
     for: "2m",
     severity: "page",
-    summary: "The server does not answer Prometheus.",
+    summary: "The server doesn't respond to Prometheus.",
     action: "Read `journalctl -u slipway` and run `slipway health`.",
   },
   {
@@ -137,15 +137,15 @@ export const ALERTS: readonly Alert[] = [
     for: "0m",
     severity: "page",
     summary: "The disk is full: nothing is saved.",
-    action: "Free space on the disk of the data directory. The server goes on without a restart.",
+    action: "Free space on the disk of the data directory. The server continues without a restart.",
   },
   {
     name: "SlipwayDatabaseAway",
     expr: "slipway_database_answers == 0",
     for: "1m",
     severity: "page",
-    summary: "PostgreSQL does not answer this node.",
-    action: "Look at PostgreSQL and the network; `slipway doctor` says what it answers.",
+    summary: "PostgreSQL doesn't respond to this node.",
+    action: "Check PostgreSQL and the network; `slipway doctor` shows the error.",
   },
   {
     name: "SlipwayNoStandby",
@@ -153,7 +153,7 @@ export const ALERTS: readonly Alert[] = [
     for: "1m",
     severity: "page",
     summary: "No synchronous standby of PostgreSQL is connected: writes wait.",
-    action: "Bring the standby back, or stop requiring one ([cluster](cluster.md)).",
+    action: "Restore the standby, or stop requiring one ([cluster](cluster.md)).",
   },
   {
     name: "SlipwayErrors",
@@ -169,7 +169,7 @@ export const ALERTS: readonly Alert[] = [
     for: "10m",
     severity: "ticket",
     summary: "The server refuses more than one request a second.",
-    action: "Look at commits, waiting messages and open connections; raise `max_connections` or give it a faster disk.",
+    action: "Check commits, waiting messages and open connections; raise `max_connections` or use a faster disk.",
   },
   {
     name: "SlipwaySlowCommits",
@@ -177,15 +177,15 @@ export const ALERTS: readonly Alert[] = [
     for: "15m",
     severity: "ticket",
     summary: "One commit in a hundred takes longer than half a second.",
-    action: "The disk is slow or busy: look at what else writes to it.",
+    action: "The disk is slow or busy: check what else writes to it.",
   },
   {
     name: "SlipwayEventLoopBlocked",
     expr: 'slipway_event_loop_delay_seconds{quantile="0.99"} > 0.5',
     for: "10m",
     severity: "ticket",
-    summary: "The server stands still for half a second now and then.",
-    action: "It has too little processor time, or a defect: send a support bundle.",
+    summary: "The server's event loop is blocked for half a second or more.",
+    action: "The server lacks CPU time or has a defect: send a support bundle.",
   },
   {
     name: "SlipwayLogGrows",
@@ -208,8 +208,8 @@ export const ALERTS: readonly Alert[] = [
     expr: "slipway_home_backup_problems > 0",
     for: "1h",
     severity: "ticket",
-    summary: "Files of workspaces are not backed up as they should be.",
-    action: "Administration, Backups names the workspaces and says why.",
+    summary: "Home backups of workspaces are missing, late, failed or damaged.",
+    action: "See Administration > Backups for the workspaces and reasons.",
   },
   {
     name: "SlipwaySpansDropped",
@@ -217,7 +217,7 @@ export const ALERTS: readonly Alert[] = [
     for: "15m",
     severity: "ticket",
     summary: "Traces have gaps: spans are dropped.",
-    action: "The log names why the collector takes no spans; with `buffer_full` lower `otlp_sample_percent`.",
+    action: "The log says why the collector rejects spans; with `buffer_full` lower `otlp_sample_percent`.",
   },
   {
     name: "SlipwayModelsFail",
@@ -225,6 +225,6 @@ export const ALERTS: readonly Alert[] = [
     for: "15m",
     severity: "ticket",
     summary: "More than half of all model calls fail.",
-    action: "Look at the provider's status and at its key in the settings of models.",
+    action: "Check the provider's status, and its key under Administration > Models.",
   },
 ];

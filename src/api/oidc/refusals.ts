@@ -8,10 +8,10 @@ import { OidcError } from "#src/authentication/oidc.ts";
 export const asAnswer = (error: unknown): AppError => {
   if (error instanceof AppError) return error;
   if (error instanceof CommitError && error.reason === "constraint") {
-    return new AppError("conflict", "Somebody has signed up with these names at the same moment. Sign in again.");
+    return new AppError("conflict", "Someone else signed up with the same name at the same time. Sign in again.");
   }
   if (error instanceof CommitError && error.reason === "stale") {
-    return new AppError("conflict", "Your account was changed at the same moment. Sign in again.");
+    return new AppError("conflict", "Your account was changed at the same time. Sign in again.");
   }
   if (!(error instanceof OidcError)) throw error;
   if (error.kind !== "denied")

@@ -48,5 +48,8 @@ const stateIn = (encryption: Encryption, id: string, request: Request): State | 
 export const begunHere = (ctx: ApiContext, id: string, request: Request): State => {
   const state = stateIn(ctx.encryption, id, request);
   if (state && state.until > ctx.clock.now()) return state;
-  throw new AppError("unauthenticated", "This sign-in was not begun here, or too long ago. Begin it again.");
+  throw new AppError(
+    "unauthenticated",
+    "This sign-in was not started in this browser, or has expired. Start it again.",
+  );
 };

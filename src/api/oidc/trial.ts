@@ -77,7 +77,7 @@ export const oidcTrial = (ctx: ApiContext) =>
         if (!mayChangeDeployment(caller)) throw forbidden();
         const client = ctx.oidc.at(params.provider);
         const { checks, trial_of } = begunHere(ctx, params.provider, request);
-        if (trial_of !== caller.user_id) throw new AppError("forbidden", "You have not begun this trial.");
+        if (trial_of !== caller.user_id) throw new AppError("forbidden", "You have not started this test.");
         set.headers["set-cookie"] = stateCookie(ctx, params.provider, "");
         const callback = redirectUri(params.provider, ctx.accessUrl);
         callback.search = body.query;

@@ -23,7 +23,7 @@ export const repositories = (ctx: ApiContext) =>
         operationId: "listRecentRepositories",
         summary: "List recent repositories",
         description:
-          "The repositories that the caller's workspaces were created from, the last used first, at most 12.",
+          "The repositories that the caller's workspaces were created from, most recently used first, at most 12.",
         access: "users",
         scope: "workspace:read",
       }),
@@ -37,7 +37,7 @@ export const repositories = (ctx: ApiContext) =>
         operationId: "readRepository",
         summary: "Read a repository",
         description:
-          "Reads a repository with the caller's linked account and tells what a workspace made from it would be. Makes nothing. A repository that its host does not show is told in `problem`.",
+          "Reads a repository with the caller's linked account and returns the workspace that would be created from it. Creates nothing. `problem` says why a repository can't be read.",
         example: { repository: { url: "https://github.com/acme/app" } },
         access: "users",
         scope: "workspace:create",

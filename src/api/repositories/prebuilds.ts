@@ -49,7 +49,7 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
         tags,
         operationId: "createRepositoryPrebuild",
         access: "admins",
-        summary: "Build a repository's image ahead",
+        summary: "Add a repository prebuild",
         description:
           "Builds the image for the newest commit of the default branch now, after each push that the repository's host announces to `webhook_url`, and every `interval_hours`. The repository is read with the caller's linked account. For people who manage templates of the organization.",
         example: { url: "https://github.com/acme/app", interval_hours: 24 },
@@ -87,7 +87,8 @@ export const repositoryPrebuilds = (ctx: ApiContext) =>
           operationId: "deleteRepositoryPrebuild",
           access: "users",
           summary: "Remove a repository prebuild",
-          description: "No more images are built ahead. Existing images stay until all images together are too large.",
+          description:
+            "No more images are built in advance. Existing images are kept until all images together are too large.",
           scope: "template:delete",
         }),
       },

@@ -22,7 +22,7 @@ export const templateDaus = (ctx: ApiContext) =>
         const { template } = await templateAt(ctx, params.template, caller);
         const { organization_id, id } = template;
         if (!mayManageTemplate(caller, template) && !mayReadAudit(caller, organization_id)) {
-          throw forbidden("Only those who look after templates, and auditors, see how they are used.");
+          throw forbidden("Only template administrators and auditors can see how templates are used.");
         }
         return loadDaus(ctx, { hours, templates: [id] });
       },

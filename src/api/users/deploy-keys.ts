@@ -78,7 +78,7 @@ export const deployKeys = (ctx: ApiContext) =>
           tags,
           operationId: "deleteDeployKey",
           summary: "Revoke a deploy key",
-          description: "Workspaces are no longer given it. Remove the public key at the host, too.",
+          description: "Workspaces no longer get it. Also remove the public key from the repository's settings.",
           audit: target.deletes(target.deployKey),
           scope: "user:update_personal",
         }),

@@ -39,7 +39,7 @@ export const userDotfiles = (ctx: ApiContext) =>
           operationId: "updateDotfiles",
           summary: "Set your dotfiles",
           description:
-            "Your workspaces install them before their start scripts, from their next start on, where the template allows it. What is left out is empty.",
+            "Your workspaces install them before their start scripts, from the next start, if the template allows it. Omitted fields are empty.",
           example: { url: "https://github.com/ada/dotfiles", branch: "main" },
           audit: target.writes(target.user),
           scope: "user:update_personal",
@@ -59,7 +59,7 @@ export const userDotfiles = (ctx: ApiContext) =>
           tags,
           operationId: "deleteDotfiles",
           summary: "Remove your dotfiles",
-          description: "Workspaces stop installing them. Files that are there stay.",
+          description: "Workspaces stop installing them. Existing files are kept.",
           audit: target.writes(target.user),
           scope: "user:update_personal",
         }),

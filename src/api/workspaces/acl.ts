@@ -25,13 +25,13 @@ export const acl = (ctx: ApiContext) => {
   const sharedPlace = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
     const place = await livingWorkspaceAt(ctx, id, caller);
     if (await ctx.store.get(findSharingOff({ organization_id: place.organization_id }))) {
-      throw forbidden("Workspaces of this organization may not be shared.");
+      throw forbidden("Workspaces of this organization can't be shared.");
     }
     return place;
   };
   const shareable = async (id: string, caller: UserCaller): Promise<WorkspacePlace> => {
     const place = await sharedPlace(id, caller);
-    if (!mayShareWorkspace(caller, place)) throw forbidden("Only the owner of a workspace may share it.");
+    if (!mayShareWorkspace(caller, place)) throw forbidden("Only the owner of a workspace can share it.");
     return place;
   };
   return routes()

@@ -51,7 +51,7 @@ export const forks = (ctx: ApiContext) =>
           operationId: "createFork",
           summary: "Fork a workspace",
           description:
-            "Creates workspaces of yours that begin with the files of this one as they are now, with its template, parameters and copies of your chats in it. What runs in it is paused while its files are copied. The answer comes first: the fork is ready when its status says so.",
+            "Creates workspaces of yours with the current files, template and parameters of this one, and copies of your chats in it. The workspace is paused while its files are copied. Returns immediately; `status` shows when the fork is ready.",
           example: { count: 3 },
           audit: target.creates(target.newSnapshot),
           access: "owner",

@@ -56,7 +56,7 @@ export const homeBackups = (ctx: ApiContext) =>
           operationId: "createHomeBackup",
           summary: "Create a home backup",
           description:
-            "Takes a snapshot of the workspace's files and stores it encrypted in the folder or bucket of the server's settings. The answer comes first: the backup is there when its status says so.",
+            "Creates a snapshot of the workspace's files and stores it, encrypted, in the configured folder or bucket. Returns immediately; `status` shows when the backup is ready.",
           audit: target.creates(target.newSnapshot),
           scope: "workspace:update",
           placement: "workspace",
@@ -79,7 +79,7 @@ export const homeBackups = (ctx: ApiContext) =>
           operationId: "fetchHomeBackup",
           summary: "Fetch a home backup",
           description:
-            "Makes a snapshot of the workspace out of the backup, which can be restored like any other. The answer comes first: the snapshot is ready when its status says so. To create another workspace from the backup, fork the workspace with home_backup_id.",
+            "Creates a snapshot of the workspace from the backup, which can be restored like any other. Returns immediately; `status` shows when the snapshot is ready. To create another workspace from the backup, fork the workspace with home_backup_id.",
           audit: target.creates(target.newSnapshot),
           scope: "workspace:update",
           placement: "workspace",
@@ -102,7 +102,7 @@ export const homeBackups = (ctx: ApiContext) =>
           operationId: "deleteHomeBackup",
           summary: "Delete a home backup",
           description:
-            "What no other backup of the workspace needs is removed in the background. 409 while it is being made or fetched.",
+            "Data that no other backup of the workspace needs is removed in the background. 409 while the backup is being created or fetched.",
           audit: target.deletes(target.homeBackup),
           scope: "workspace:update",
           placement: "workspace",

@@ -53,7 +53,7 @@ export const snapshots = (ctx: ApiContext) =>
           operationId: "createSnapshot",
           summary: "Create a snapshot",
           description:
-            "Copies the workspace's files as they are at one moment; what runs in the workspace is paused for it. The answer comes first: the snapshot is ready when its status says so.",
+            "Copies the workspace's files as they are at one moment; the workspace is paused while they are copied. Returns immediately; `status` shows when the snapshot is ready.",
           example: { name: "Before the upgrade" },
           audit: target.creates(target.newSnapshot),
           access: "owner",
@@ -78,7 +78,7 @@ export const snapshots = (ctx: ApiContext) =>
           operationId: "restoreSnapshot",
           summary: "Restore a snapshot",
           description:
-            "Replaces the workspace's files with those of the snapshot. A workspace that runs is stopped for it and started again. Answers the build that does it.",
+            "Replaces the workspace's files with those of the snapshot. A running workspace is restarted. Returns the build.",
           audit: target.writes(target.snapshot),
           access: "owner",
           scope: ["workspace:update", "workspace:start", "workspace:stop"],

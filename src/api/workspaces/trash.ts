@@ -48,7 +48,7 @@ export const trash = (ctx: ApiContext) =>
           operationId: "restoreWorkspace",
           summary: "Restore a deleted workspace",
           description:
-            "Takes it out of the trash, stopped, with its files, snapshots, parameters and chats. What was shared stays revoked. Answers the build that does it.",
+            "Restores it from the trash, stopped, with its files, snapshots, parameters and chats. Shares are not restored. Returns the build.",
           example: { name: "dev-again" },
           audit: target.writes(target.workspace),
           access: "owner",

@@ -110,7 +110,7 @@ export class WorkspaceMcp {
       );
     } catch (error) {
       if (!(error instanceof McpError)) throw error;
-      throw new AppError("overloaded", `The MCP server "${server}" has failed: ${error.message}`);
+      throw new AppError("overloaded", `The MCP server "${server}" failed: ${error.message}`);
     }
   }
 

@@ -27,7 +27,7 @@ export const tryHookConsumer = async ({
   clock,
 }: Pick<DomainContext, "config" | "clock">): Promise<TriedHookConsumer> => {
   const consumer = makeConsumer(config);
-  if (!consumer) throw conflict("No consumer is set up: hook_url and hook_secret name one.");
+  if (!consumer) throw conflict("No consumer is configured. Set hook_url and hook_secret.");
   const begun = clock.monotonic();
   const problem = await probeConsumer(clock, consumer);
   const took_ms = Math.round(clock.monotonic() - begun);

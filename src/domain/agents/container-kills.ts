@@ -20,7 +20,7 @@ export const noteContainerKill = async (ctx: DomainContext, kill: ContainerKill)
     const agent = own.find(({ resource_id }) => resource_id === named) ?? own[0];
     if (!agent) return;
     const process = `container ${resource}`;
-    const output = `Memory ran out: the kernel ended the ${process}, which reached its memory limit.`;
+    const output = `Out of memory: the kernel killed the ${process}, which reached its memory limit.`;
     const batch_id = `container-kill ${resource} ${killed_at}`;
     await ctx.agents.ask(agent.id, "reportContainerKill", { process, killed_at });
     await ctx.agents.ask(agent.id, "appendLogs", {

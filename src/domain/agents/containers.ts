@@ -37,9 +37,10 @@ export const shownListing = (text: string, compat: boolean): ContainerListing =>
   try {
     found = Value.Clean(FoundContainers, JSON.parse(text));
   } catch (error) {
-    throw new WireError("protocol", "The agent's answer is not JSON.", error);
+    throw new WireError("protocol", "The agent's response is not JSON.", error);
   }
-  if (!Value.Check(FoundContainers, found)) throw new WireError("protocol", "The agent's answer is no listing.");
+  if (!Value.Check(FoundContainers, found))
+    throw new WireError("protocol", "The agent's response is not a list of containers.");
   return {
     ...found,
     devcontainers: found.devcontainers.map((one) => ({ ...one, subagent_id: nullableUuid(one.subagent_id, compat) })),
@@ -55,7 +56,7 @@ export const refusal = async (response: HttpResponse): Promise<AppError> => {
   const kind = KINDS.get(response.status) ?? "overloaded";
   const said = await response.json<{ message?: unknown; detail?: unknown }>(MAX_WORDS).catch(() => undefined);
   const text = (value: unknown): string => (typeof value === "string" ? value.slice(0, 2_000) : "");
-  return new AppError(kind, text(said?.message) || "The agent refuses.", {
-    detail: text(said?.detail) || (kind === "overloaded" ? `It answered ${response.status}.` : ""),
+  return new AppError(kind, text(said?.message) || "The agent rejected the request.", {
+    detail: text(said?.detail) || (kind === "overloaded" ? `It responded with status ${response.status}.` : ""),
   });
 };

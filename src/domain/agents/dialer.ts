@@ -112,7 +112,7 @@ export class AgentsDialer implements AgentDialer {
     let isLate = false;
     const late = this.#clock.after(ANSWER_MS, () => {
       isLate = true;
-      raw.reset("The agent does not answer.");
+      raw.reset("The agent is not responding.");
     });
     signal?.addEventListener("abort", giveUp, { once: true });
     try {
@@ -122,7 +122,7 @@ export class AgentsDialer implements AgentDialer {
       return stream;
     } catch (error) {
       raw.reset();
-      throw isLate ? new WireError("timeout", "The agent does not answer.") : error;
+      throw isLate ? new WireError("timeout", "The agent is not responding.") : error;
     } finally {
       late.cancel();
       signal?.removeEventListener("abort", giveUp);

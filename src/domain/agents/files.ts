@@ -35,7 +35,8 @@ const ask = async (ctx: Deps, agent_id: string, asked: Asked): Promise<HttpRespo
 export const listAgentFolder = async (ctx: Deps, agent_id: string, path: string): Promise<DirectoryListing> => {
   const response = await ask(ctx, agent_id, { method: "POST", path: "/api/v0/list-directory", json: { path } });
   const found = Value.Clean(DirectoryListing, await response.json<unknown>(MAX_LISTING));
-  if (!Value.Check(DirectoryListing, found)) throw new WireError("protocol", "The agent's answer is no listing.");
+  if (!Value.Check(DirectoryListing, found))
+    throw new WireError("protocol", "The agent's response is not a list of files.");
   return found;
 };
 

@@ -78,7 +78,7 @@ export class NetworkDialer {
       return stream;
     } catch (error) {
       release();
-      throw late.signal.aborted ? new WireError("timeout", "The agent does not answer.") : error;
+      throw late.signal.aborted ? new WireError("timeout", "The agent is not responding.") : error;
     } finally {
       timer.cancel();
     }

@@ -44,11 +44,11 @@ export const uploadToAgent = async (
     if (response.status !== 200) throw await refusal(response);
     const answer = await response.json<{ path?: unknown }>(MAX_ANSWER);
     if (typeof answer?.path === "string") return { path: answer.path };
-    throw new AppError("overloaded", "The agent did not say where the file is.");
+    throw new AppError("overloaded", "The agent did not return the path of the file.");
   } catch (error) {
     if (broken !== undefined) throw broken;
     if (!late.signal.aborted) throw error;
-    throw new AppError("timeout", "The agent did not take the file within 120 s.");
+    throw new AppError("timeout", "The agent did not store the file within 120 s.");
   } finally {
     timer.cancel();
   }

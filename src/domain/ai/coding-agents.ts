@@ -21,7 +21,7 @@ import { workspaceAt } from "../workspaces/find.ts";
 type Context = Pick<DomainContext, "store" | "clock">;
 
 const checkAdmin = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment manage coding agents.");
+  if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment can manage coding agents.");
 };
 
 /** Where a chat or task is to begin: in a workspace that is there, or in a new one of a template. */
@@ -71,7 +71,7 @@ export const findDefaultAgent = async (
 /** Why nothing can be begun with an agent, in a sentence; empty when it can. */
 const describeProblem = (name: string, agent: CodingAgent | undefined): string => {
   if (!agent) return `There is no coding agent "${name}".`;
-  return agent.enabled ? "" : `The coding agent "${agent.display_name}" is turned off.`;
+  return agent.enabled ? "" : `The coding agent "${agent.display_name}" is disabled.`;
 };
 
 /** Rejects with 400, at this field, for an agent that nothing can be begun with. */
@@ -81,7 +81,7 @@ export const checkAgent = async (
   field: "coding_agent" | "default_coding_agent",
 ): Promise<void> => {
   const problem = describeProblem(name, resolveProfile(name, await findCodingAgent(store, name)));
-  if (problem !== "") throw invalid(problem, [{ field, detail: "must be a coding agent that is turned on" }]);
+  if (problem !== "") throw invalid(problem, [{ field, detail: "must be an enabled coding agent" }]);
 };
 
 /** Returns all agents with their settings. 403 for everyone but owners. */
@@ -122,7 +122,7 @@ export const checkCodingAgent = async (
 ): Promise<string | null> => {
   if (name === undefined) return null;
   await checkAgent(ctx, name, "coding_agent");
-  if (workspace_id === null) throw invalidField("workspace_id", "is needed: a coding agent works in a workspace");
+  if (workspace_id === null) throw invalidField("workspace_id", "is required: coding agents work in a workspace");
   return name;
 };
 

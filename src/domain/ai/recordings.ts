@@ -42,7 +42,7 @@ export const readRecording = async (
   caller: UserCaller,
   call_id: number,
 ): Promise<GatewayRecording> => {
-  if (!mayReadRecordings(caller)) throw forbidden("Only owners of the deployment read recorded prompts.");
+  if (!mayReadRecordings(caller)) throw forbidden("Only owners of the deployment can read recorded prompts.");
   const found = await store.get(findRecording({ key: call_id }));
   if (!found) throw notFound();
   const { recording, username } = found;
@@ -66,6 +66,6 @@ const openTexts = async (encryption: Encryption, row: RecordingRow): Promise<Tex
     return JSON.parse((await decompress(Buffer.from(packed, "base64"))).toString()) as Texts;
   } catch (error) {
     if (!(error instanceof UnsealError)) throw error;
-    throw conflict(`The recording cannot be opened: ${error.message}.`);
+    throw conflict(`The recording cannot be decrypted: ${error.message}.`);
   }
 };

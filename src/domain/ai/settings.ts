@@ -1,4 +1,4 @@
-// What administrators set for the model gateway, and what they and everyone else see of its ledger.
+// What administrators set for the AI gateway, and what they and everyone else see of its ledger.
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden } from "#base/errors.ts";
 import { listCalls, sumUsage, type UsageRow } from "#db/chats/ledger.ts";
@@ -11,7 +11,7 @@ import type { CostRange } from "../chats/cost-range.ts";
 import type { DomainContext } from "../context.ts";
 
 const checkAdmin = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment manage the model gateway.");
+  if (!mayConfigureChats(caller)) throw forbidden("Only owners of the deployment can manage the AI gateway.");
 };
 
 /** Returns the settings. 403 for everyone but owners. */
@@ -85,5 +85,5 @@ const added = (sum: typeof NOTHING_SPENT, row: UsageRow): typeof NOTHING_SPENT =
 const ownOrAll = (caller: UserCaller, user_id: string | undefined): string | undefined => {
   if (mayConfigureChats(caller)) return user_id;
   if (user_id === undefined || user_id === caller.user_id) return caller.user_id;
-  throw forbidden("Only owners of the deployment see the model calls of others.");
+  throw forbidden("Only owners of the deployment can see the model calls of others.");
 };

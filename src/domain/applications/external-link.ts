@@ -31,13 +31,15 @@ export const createExternalLink = async (
   if (!wantsKey(app) || !target)
     throw invalid(`The link of the app "${slug}" has no place for a key (${KEY_PLACEHOLDER}).`);
   if (agent.parent_id !== null) {
-    throw forbidden("This app gets no key: a program inside the workspace declared it, not the template.");
+    throw forbidden("This app can't receive a key: a program in the workspace declared it, not the template.");
   }
   if (place.owner_id !== caller.user_id)
     throw forbidden("Only the owner of the workspace can open this app with a key.");
   const { scheme } = target;
   if (!ctx.config.external_app_schemes.includes(scheme)) {
-    throw forbidden(`Links of the scheme "${scheme}" get no key. An administrator can add it to external_app_schemes.`);
+    throw forbidden(
+      `Links with the scheme "${scheme}" can't receive a key. An administrator can add the scheme to external_app_schemes.`,
+    );
   }
   const { key, expires_at } = await createWorkspaceKey(ctx, caller, place, slug);
   return { url: withKey(app.url, key), expires_at };

@@ -73,7 +73,9 @@ export const putBudget = async (ctx: DomainContext, caller: UserCaller, given: P
 };
 
 const notTheirs = (): AppError =>
-  forbidden("Only owners of the deployment, administrators of its organization, and the owner of a chat set a budget.");
+  forbidden(
+    "Only owners of the deployment, administrators of the organization, and the owner of the chat can set this budget.",
+  );
 
 /** What the audit log shows of a budget. */
 const shownIn = (row: BudgetRow | undefined) =>

@@ -49,7 +49,7 @@ export const createBuild = async (
   { beside, isOnBehalf = false, after }: Asked = {},
 ): Promise<Build> => {
   const place = await findPlace(ctx, workspace_id, body, caller);
-  if (after !== undefined && place.last.id !== after) throw conflict("Another build has begun in the meantime.");
+  if (after !== undefined && place.last.id !== after) throw conflict("Another build was started in the meantime.");
   const build = await planned(ctx, place, body, caller);
   const onBehalf = isOnBehalf ? { no_user_data: hidesUserData({ by: "server" }, place.last.no_user_data) } : {};
   return begin(ctx, place, { ...build, ...onBehalf }, caller, beside);
@@ -262,14 +262,14 @@ const checkRights = (body: CreateBuild, workspace: WorkspaceRow, caller: UserCal
   const may = body.transition === "delete" ? mayDeleteWorkspace : mayStartStop;
   if (!may(caller, workspace)) throw forbidden(`You may not ${body.transition} this workspace.`);
   if (body.orphan && !mayManageTemplates(caller, workspace.organization_id)) {
-    throw forbidden("Only those who manage templates may delete a workspace and leave its resources.");
+    throw forbidden("Only template administrators can delete a workspace without its resources.");
   }
   if (body.state && !mayManageTemplates(caller, workspace.organization_id)) {
-    throw forbidden("Only those who manage templates may say what the build before has left.");
+    throw forbidden("Only template administrators can replace the state of a build.");
   }
   if (body.log_level === "debug" && !mayManageTemplates(caller, workspace.organization_id)) {
     throw new AppError("forbidden", "Forbidden.", {
-      detail: "Only those who manage templates may ask for debug logs.",
+      detail: "Only template administrators can request debug logs.",
     });
   }
 };

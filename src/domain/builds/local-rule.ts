@@ -11,11 +11,11 @@ export const LOCAL_PROVISIONER = "local";
 /** Why this server starts no local workspaces at all; undefined when it does. */
 export const whyNoLocal = (config: Config): string | undefined => {
   if (config.database_url !== undefined) {
-    return "A cluster has no local workspaces: their processes belong to one machine, and another node could not reach them.";
+    return "Local workspaces are not available in a cluster: their processes run on one node, where other nodes can't reach them.";
   }
   return onlyThisMachine(config) || config.allow_local_provisioner_off_loopback
     ? undefined
-    : `This server starts no local workspaces, because others than the people of its machine use it (${signsOfOthers(config).join(", ")}). ` +
+    : `Local workspaces are off, because this server can be reached from other machines (${signsOfOthers(config).join(", ")}). ` +
         "The setting allow_local_provisioner_off_loopback allows them.";
 };
 
@@ -44,14 +44,16 @@ export const mayStartLocal = async (
     mayHaveLocal(config, (await store.get(findUser({ id })))?.roles ?? []);
   // The server itself starts what schedules and presets ask for, and has written the template that it comes with.
   const mayDo = async (id: string): Promise<boolean> => id === PREBUILDS_USER_ID || (await mayHave(id));
-  const rest = "The setting allow_local_provisioner_for_members allows it to everybody.";
+  const rest = "The setting allow_local_provisioner_for_members allows it for everyone.";
   if (!(await mayHave(owner_id))) {
-    throw forbidden(`Only owners of the deployment have local workspaces on this server. ${rest}`);
+    throw forbidden(`Only owners of the deployment can have local workspaces on this server. ${rest}`);
   }
   if (!(await mayDo(initiator_id))) {
-    throw forbidden(`Only owners of the deployment start local workspaces on this server. ${rest}`);
+    throw forbidden(`Only owners of the deployment can start local workspaces on this server. ${rest}`);
   }
   if (!(await mayDo(author_id))) {
-    throw forbidden(`On this server local workspaces start only from versions that an owner has made. ${rest}`);
+    throw forbidden(
+      `On this server, local workspaces start only from template versions that an owner created. ${rest}`,
+    );
   }
 };

@@ -38,7 +38,7 @@ const workFor = async (deps: Deps, request: ProvisionRequest): Promise<Terraform
   const dryRun = build ? undefined : await store.get(findJob({ id: build_id }));
   const version_id = build?.template_version_id ?? dryRun?.input.template_version_id ?? "";
   const version = await store.get(findTemplateVersion({ id: version_id }));
-  if (!version) throw new ProvisionError("The template version is gone.");
+  if (!version) throw new ProvisionError("The template version was deleted.");
   const template = await store.get(findTemplateEvenDeleted({ id: version.template_id ?? "" }));
   const before = build
     ? await store.get(findBuildByNumber({ workspace_id: build.workspace_id, build_number: build_number - 1 }))
@@ -68,7 +68,7 @@ export const loadFiles = async (
     return file && { path: await blobs.pathOf(file.hash), mimetype: file.mimetype };
   };
   const archive = await archiveOf(version.file_id);
-  if (!archive) throw new ProvisionError("The template's upload is gone.");
+  if (!archive) throw new ProvisionError("The template's upload was deleted.");
   const { cache_file } = manifest.terraform ?? {};
   return { archive, cache: cache_file === undefined ? undefined : await archiveOf(cache_file) };
 };
@@ -80,7 +80,7 @@ export const loadOwner = async (
   organization_id: string,
 ): Promise<TerraformOwner> => {
   const user = await store.get(findUser({ id: user_id }));
-  if (!user) throw new ProvisionError("The workspace's owner is gone.");
+  if (!user) throw new ProvisionError("The workspace's owner was deleted.");
   const { organizations, groups } = await readMemberships(store, user_id);
   const own = organizations[organization_id] ?? [];
   const named = [...(await groupsById(store, groups)).values()].filter(

@@ -69,7 +69,7 @@ export const everybodysCost = async (
   range: CostRange,
   { search, ...page }: Page & { readonly search: string },
 ): Promise<UserCosts> => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only administrators see what others have spent.");
+  if (!mayConfigureChats(caller)) throw forbidden("Only administrators can see what others have spent.");
   const of = { ...range, search: search.trim().toLowerCase() };
   const [[found], users] = await Promise.all([store.scan(countSpenders(of)), store.scan(sumSpendByUser(of, page))]);
   return { ...toDates(range), count: found?.count ?? 0, users };

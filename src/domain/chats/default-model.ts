@@ -13,7 +13,7 @@ type Deps = Pick<DomainContext, "clock" | "models" | "modelSettings">;
 type Asker = { readonly user_id: string; readonly signal: AbortSignal };
 
 const silent = (problem = ""): AppError =>
-  new AppError("precondition_failed", `The model does not answer. ${problem}`.trim());
+  new AppError("precondition_failed", `The model is not responding. ${problem}`.trim());
 
 /** Rejects with 412 when the model is to become the default and does not answer, 409 when it is disabled, 404. */
 export const checkNewDefault = async (deps: Deps, id: string, { user_id, signal }: Asker): Promise<void> => {
@@ -45,7 +45,7 @@ export const becomesDefault = async (
   const info = draft?.resolve(null);
   if (!draft || !info) {
     if (asked === undefined) return false;
-    throw conflict("The model, or its provider, is disabled or without a key.");
+    throw conflict("The model or its provider is disabled or has no key.");
   }
   const { works, problem } = await sayHello(deps, draft, info, user_id, signal);
   if (!works && asked) throw silent(problem);

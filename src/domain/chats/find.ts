@@ -84,5 +84,5 @@ const modelWarnings = async (
   if (replaced_model_config_id === null) return [];
   const nameOf = async (id: string) => (await store.get(findModelName({ id })))?.display_name ?? id;
   const [wanted, used] = [await nameOf(replaced_model_config_id), await nameOf(last_model_config_id)];
-  return [`The queued message was meant for the model "${wanted}", which cannot be used: "${used}" answers it.`];
+  return [`The queued message asked for the model "${wanted}", which is not available. "${used}" answers it.`];
 };

@@ -11,7 +11,7 @@ const LONGEST = 128;
 export const REPEATABLE = {
   "Idempotency-Key": {
     description:
-      "A request that comes again with the same key within a day is answered as the first was; with the same key and another body it is 409.",
+      "Repeating a request with the same key within a day returns the first response. The same key with a different body returns 409.",
     schema: { type: "string", maxLength: LONGEST },
   },
 } as const;

@@ -60,7 +60,7 @@ export const setUserChatSetting = async <K extends keyof UserChatSettings>(
 export const setOwnRecording = async (ctx: DomainContext, caller: UserCaller, isEnabled: boolean): Promise<void> => {
   if (ctx.config.chat_debug_logging) throw forcedRecording();
   if (!(await readChatSetting(ctx.store, "allow_debug_logging"))) {
-    throw forbidden("An administrator has to allow this first.");
+    throw forbidden("An administrator must allow this first.");
   }
   await setUserChatSetting(ctx, caller, "debug_logging", isEnabled);
 };

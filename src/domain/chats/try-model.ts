@@ -20,7 +20,7 @@ export const tryModel = async (
   const known = await modelSettings.list();
   if (!known.models.some(({ id }) => id === model_id)) throw notFound();
   const model = models.resolve(model_id);
-  if (!model) throw conflict("The model, or its provider, is disabled or without a key.");
+  if (!model) throw conflict("The model or its provider is disabled or has no key.");
   return sayHello({ clock }, models, model, user_id, stop);
 };
 

@@ -30,7 +30,7 @@ export const tryProvider = async (
     models = await listModels(deps.modelFetch, { ...provider, key: provider.key() }, signal);
   } catch (error) {
     stop.throwIfAborted();
-    const problem = error instanceof ListProblem ? error.message : "The provider did not answer within 10 seconds.";
+    const problem = error instanceof ListProblem ? error.message : "The provider did not respond within 10 seconds.";
     return { works: false, models: [], problem };
   } finally {
     timer.cancel();
@@ -40,7 +40,7 @@ export const tryProvider = async (
   const info = draft.resolve(id);
   if (!info) return { works: false, models, problem: "The provider needs a key." };
   const { works, answer, problem } = await sayHello(deps, draft, info, user_id, stop);
-  return { works, models, ...(works ? { answer } : { problem: problem ?? "The model does not answer." }) };
+  return { works, models, ...(works ? { answer } : { problem: problem ?? "The model is not responding." }) };
 };
 
 const draftModel = ({ modelSettings }: Deps, provider: ConfiguredProvider, model: string) => {

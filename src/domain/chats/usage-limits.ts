@@ -53,7 +53,7 @@ export const usageLimitStatus = async (ctx: DomainContext, user_id: string): Pro
 };
 
 const checkAdmin = (caller: UserCaller): void => {
-  if (!mayConfigureChats(caller)) throw forbidden("Only administrators set limits and see them all.");
+  if (!mayConfigureChats(caller)) throw forbidden("Only administrators can set limits and see all of them.");
 };
 
 /** Everything that is set. 403. */

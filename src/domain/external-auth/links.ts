@@ -123,7 +123,7 @@ export class Links {
     row =
       row.has_refresh_token && !provider.no_refresh
         ? await this.#refreshed(row, provider)
-        : await this.#failed(row, "The provider says that the token does not count any more.");
+        : await this.#failed(row, "The provider reports that the token is no longer valid.");
     return row?.failure === "" ? this.#open(row) : undefined;
   }
 

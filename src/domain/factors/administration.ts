@@ -40,7 +40,7 @@ export const resetFactors = async (ctx: DomainContext, user: KnownUser, caller: 
     throw forbidden("You may not reset this user's second factors.");
   }
   if (user.id === caller.user_id) {
-    throw forbidden("This is for others. Disable your own with your password and a code.");
+    throw forbidden("You can reset only the second factors of others. Remove your own with your password and a code.");
   }
   await mustBeProved(ctx, caller);
   if ((await factors.methodsOf(user.id)).length === 0) throw conflict("This user has no second factor.");

@@ -11,8 +11,8 @@ import type { Opened } from "./challenges.ts";
 export const partyAt = ({ accessUrl }: DomainContext): Party => {
   const party = toParty(accessUrl);
   if (party) return party;
-  throw new AppError("invalid", "Passkeys need a host name and https.", {
-    detail: "Set access_url to an https URL with a name; on one machine, http://localhost will do.",
+  throw new AppError("invalid", "Passkeys need a host name and HTTPS.", {
+    detail: "Set access_url to an https URL with a host name. On one machine, http://localhost also works.",
   });
 };
 

@@ -79,7 +79,7 @@ export const registerPasskey = async (
   } catch (error) {
     factors.challenges.restore(opened);
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
-    throw conflict("This passkey is registered already.");
+    throw conflict("This passkey is already registered.");
   }
   return { passkey, codes };
 };

@@ -16,7 +16,7 @@ const PROOF_MS = 900_000;
 /** The caller's own account, which has a password. 404, 403 for others, 400 for accounts without a password. */
 export const ownAccountAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(ctx.store, text, caller);
-  if (user.id !== caller.user_id || user.id === PREBUILDS_USER_ID) throw forbidden("This is for the user alone.");
+  if (user.id !== caller.user_id || user.id === PREBUILDS_USER_ID) throw forbidden("Only the user can do this.");
   if (user.login_type === "password") return user;
   throw new AppError("invalid", "This user does not sign in with a password.", {
     detail: "Second factors are managed where they sign in.",
@@ -48,7 +48,7 @@ export const prove = async (
   }
   const still = isPasswordStill({ id: user.id, password_hash: user.password_hash });
   if ((await factors.methodsOf(user.id)).length === 0) return [still];
-  if (code === undefined) throw invalidField("code", "A code of the second factor is needed, too.");
+  if (code === undefined) throw invalidField("code", "A second-factor code is also required.");
   const used = await factors.take(user, code);
   if (!used) throw invalidField("code", "The code is wrong or was used before.");
   return [still, ...used];
@@ -61,8 +61,8 @@ export const mustBeProved = async (ctx: DomainContext, caller: UserCaller): Prom
   const hasFactor = (await ctx.accounts.factors.methodsOf(caller.user_id)).length > 0;
   const at = hasFactor ? key?.factor_proved_at : key?.password_proved_at;
   if (typeof at === "number" && ctx.clock.now() - at < PROOF_MS) return;
-  throw new AppError("forbidden", "Confirm first that it is you.", {
+  throw new AppError("forbidden", "Confirm that it's you first.", {
     detail: "POST /users/me/confirm takes the password, and a code where there is a second factor.",
-    validations: [{ field: "confirmation", detail: "is needed, or was too long ago" }],
+    validations: [{ field: "confirmation", detail: "is required or has expired" }],
   });
 };

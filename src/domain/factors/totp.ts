@@ -15,7 +15,7 @@ const ENROLMENT_MS = 900_000;
 
 type Begun = { readonly user_id: string; readonly secret: string };
 
-const enabledAlready = () => conflict("There is an authenticator app already. Disable it first.");
+const enabledAlready = () => conflict("An authenticator app is already set up. Remove it first.");
 
 /** A secret for the app; nothing counts until a code confirms it. */
 export const beginTotp = async (ctx: DomainContext, user: KnownUser, caller: UserCaller) => {
@@ -42,7 +42,7 @@ export const confirmTotp = async (
     throw invalid("This setup has expired. Start again.");
   }
   const step = factors.stepOf(opened.data.secret, code);
-  if (step === undefined) throw invalidField("code", "This is not the code that the app shows now.");
+  if (step === undefined) throw invalidField("code", "The code doesn't match the one that the app shows now.");
   if (!factors.challenges.spend(opened)) throw enabledAlready();
   const isFirst = (await factors.methodsOf(user.id)).length === 0;
   const { codes, statements } = isFirst ? factors.renewRecoveryCodes(user) : { codes: [], statements: [] };

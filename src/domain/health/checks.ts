@@ -1,4 +1,4 @@
-// The checks of `slipway doctor` and of `GET /debug/health`: each looks at one thing and answers one line. None changes anything.
+// The checks of `slipway doctor` and of `GET /debug/health`: each examines one thing and returns one line. None changes anything.
 
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { createServer } from "node:net";
@@ -67,8 +67,8 @@ const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
   const name = "data directory";
   const path = resolve(data_dir);
   const found = statSync(data_dir, { throwIfNoEntry: false });
-  if (!found) return { name, status: "warn", detail: `${path} is not there yet; the first start makes it` };
-  if (!found.isDirectory()) return { name, status: "wrong", detail: `${path} is no folder` };
+  if (!found) return { name, status: "warn", detail: `${path} does not exist yet; the first start creates it` };
+  if (!found.isDirectory()) return { name, status: "wrong", detail: `${path} is not a folder` };
   try {
     accessSync(data_dir, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch {
@@ -77,7 +77,7 @@ const dataDirectory = ({ data_dir, local_workspace_user }: Config): Finding => {
   // The group of the user that local workspaces run as passes through to them.
   const closed = local_workspace_user === undefined ? 0o077 : 0o067;
   if ((found.mode & closed) !== 0) {
-    return { name, status: "warn", detail: `${path} is open to others on the machine: chmod 700 ${path}` };
+    return { name, status: "warn", detail: `${path} is accessible to other users of this machine: chmod 700 ${path}` };
   }
   return { name, status: "ok", detail: path };
 };
@@ -95,27 +95,32 @@ const key = async (data_dir: string): Promise<Finding> => {
   const found = statSync(file, { throwIfNoEntry: false });
   const hasData = existsSync(join(data_dir, "slipway.db"));
   if (!found) {
-    if (!hasData) return { name, status: "ok", detail: "made at the first start" };
-    const lost = await strangeSecrets(data_dir).catch(() => "nobody knows what");
-    if (!lost) return { name, status: "warn", detail: "encryption.key is missing; nothing was sealed with it yet" };
-    return { name, status: "wrong", detail: `encryption.key is missing, and opens ${lost}: put it back from a backup` };
+    if (!hasData) return { name, status: "ok", detail: "created at the first start" };
+    const lost = await strangeSecrets(data_dir).catch(() => "unknown data");
+    if (!lost) return { name, status: "warn", detail: "encryption.key is missing; nothing is encrypted with it yet" };
+    return {
+      name,
+      status: "wrong",
+      detail: `encryption.key is missing, but is needed to decrypt ${lost}: restore it from a backup`,
+    };
   }
-  if ((found.mode & 0o077) !== 0) return { name, status: "wrong", detail: `others can read it: chmod 600 ${file}` };
+  if ((found.mode & 0o077) !== 0)
+    return { name, status: "wrong", detail: `other users can read it: chmod 600 ${file}` };
   try {
     const encryption = openEncryption(data_dir);
-    // A database that cannot be read is notified of where the database is looked at.
+    // The check of the database reports one that cannot be read.
     const strange = hasData ? await strangeSecrets(data_dir, encryption).catch(() => undefined) : undefined;
     if (strange)
       return {
         name,
         status: "wrong",
-        detail: `another than the one that sealed ${strange}: put that one back, or enter these again`,
+        detail: `does not match the key that encrypted ${strange}: restore that key, or enter these again`,
       };
   } catch (error) {
     if (!(error instanceof EncryptionKeyError)) throw error;
     return { name, status: "wrong", detail: error.message };
   }
-  return { name, status: "ok", detail: "there, for this user alone" };
+  return { name, status: "ok", detail: "present, readable only by this user" };
 };
 
 const database = async (data_dir: string, clock: Clock, quick: boolean): Promise<Finding[]> => {
@@ -128,7 +133,7 @@ const database = async (data_dir: string, clock: Clock, quick: boolean): Promise
     const damage = quick ? undefined : await quickCheck(data_dir);
     const detail =
       damage === undefined
-        ? `${(database_bytes / MB).toFixed(1)} MiB, ${quick ? "not looked through" : "whole"}`
+        ? `${(database_bytes / MB).toFixed(1)} MiB, ${quick ? "not checked" : "intact"}`
         : `${damage}. ${NEXT_STEP}`;
     const wal = `${(wal_bytes / MB).toFixed(1)} MiB`;
     return [
@@ -146,8 +151,9 @@ const database = async (data_dir: string, clock: Clock, quick: boolean): Promise
 const version = (schema: number, problem: string | undefined, missing: readonly string[]): Finding => {
   const name = "schema";
   if (problem) return { name, status: "wrong", detail: problem };
-  if (missing.length > 0) return { name, status: "warn", detail: `${missing.length} migrations run at the next start` };
-  return { name, status: "ok", detail: `${schema}, the newest` };
+  if (missing.length > 0)
+    return { name, status: "warn", detail: `${missing.length} pending migrations run at the next start` };
+  return { name, status: "ok", detail: `${schema}, up to date` };
 };
 
 /** `least`: something that has happened, so that an earlier time now is wrong. */
@@ -159,7 +165,7 @@ const time = (clock: Clock, least: number): Finding => {
   return { name: "clock", status: now < Date.UTC(2026, 0, 1) ? "wrong" : "ok", detail };
 };
 
-/** Whether the addresses can be had; a server that runs has them. */
+/** Checks that the addresses are available; a running server is using them. */
 const ports = async ({ address: main, metrics_address }: Config, used: boolean): Promise<Finding[]> => {
   const found = [await port("address", main, used)];
   if (metrics_address) found.push(await port("metrics address", metrics_address, used));
@@ -168,8 +174,8 @@ const ports = async ({ address: main, metrics_address }: Config, used: boolean):
 
 const REFUSED: Readonly<Record<string, string>> = {
   EADDRINUSE: "is in use by another program",
-  EADDRNOTAVAIL: "is no address of this machine",
-  EACCES: "may not be used by this user",
+  EADDRNOTAVAIL: "is not an address of this machine",
+  EACCES: "requires more privileges than this user has",
 };
 
 const port = async (name: string, wanted: Address, used: boolean): Promise<Finding> => {
@@ -178,10 +184,10 @@ const port = async (name: string, wanted: Address, used: boolean): Promise<Findi
   const probe = createServer();
   const { promise, resolve: settle } = Promise.withResolvers<Finding>();
   probe.once("error", ({ code = "", message }: NodeJS.ErrnoException) =>
-    settle({ name, status: "wrong", detail: `${shown} ${REFUSED[code] ?? `cannot be had: ${message}`}` }),
+    settle({ name, status: "wrong", detail: `${shown} ${REFUSED[code] ?? `cannot be used: ${message}`}` }),
   );
   probe.listen(wanted.port, wanted.host.replace(/^\[|\]$/g, ""), () =>
-    probe.close(() => settle({ name, status: "ok", detail: `${shown} is free` })),
+    probe.close(() => settle({ name, status: "ok", detail: `${shown} is available` })),
   );
   return promise;
 };
@@ -194,41 +200,41 @@ const backups = (config: Config, clock: Clock): Finding[] => {
     const all = existsSync(folder) ? readdirSync(folder).filter(isBackupName).sort() : [];
     const newest = all.findLast((one) => timeOfName(one) <= clock.now());
     if (newest === undefined) {
-      const detail = backup_interval ? `none yet in ${folder}` : "none are made; set backup_interval";
+      const detail = backup_interval ? `none yet in ${folder}` : "automatic backups are off; set backup_interval";
       return [{ name, status: backup_interval ? "ok" : "warn", detail }];
     }
     const { created_at } = readManifest(join(folder, newest));
     const late =
       backup_interval !== undefined && clock.now() - Date.parse(created_at) > 2 * backup_interval + DAY_MS / 24;
-    return [{ name, status: late ? "wrong" : "ok", detail: `the newest is of ${created_at}` }];
+    return [{ name, status: late ? "wrong" : "ok", detail: `the newest is from ${created_at}` }];
   } catch (error) {
     return [{ name, status: "wrong", detail: (error as Error).message }];
   }
 };
 
-/** The program takes as many as the system allows; this one may be allowed others than a service. */
+/** The server uses as many as the system allows; the limit of this command can differ from a service's. */
 const openFiles = ({ max_connections }: Config): Finding[] => {
   const name = "open files";
   const limit = openFilesLimit();
   if (limit === undefined) return [];
   const carried = carriedConnections(limit, 1);
-  if (carried >= max_connections) return [{ name, status: "ok", detail: `${limit} are allowed` }];
-  const detail = `${limit} are allowed, which carry ${carried} connections; max_connections is ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
+  if (carried >= max_connections) return [{ name, status: "ok", detail: `the limit is ${limit}` }];
+  const detail = `the limit of ${limit} allows ${carried} connections, but max_connections is ${max_connections}: raise LimitNOFILE or \`ulimit -n\``;
   return [{ name, status: "warn", detail }];
 };
 
-/** Whether templates of containers can be used; a machine without an engine is as good. */
+/** Checks whether Docker templates can be used; a machine without an engine is fine, too. */
 const containers = async (config: Config, clock: Clock): Promise<Finding> => {
   const { docker_host, agent_binary } = config;
   const accessUrl = (): URL => new URL("http://localhost/");
   const lacks = await new DockerProvisioner({ host: docker_host, program: agent_binary, clock, accessUrl }).lacks();
   const cutOff = lacks === undefined ? containersCutOff(config) : undefined;
-  if (cutOff !== undefined) return { name: "docker", status: "warn", detail: `the engine answers. ${cutOff}` };
-  const detail = lacks === undefined ? "the engine answers" : `workspaces cannot be containers: ${lacks}`;
+  if (cutOff !== undefined) return { name: "docker", status: "warn", detail: `the engine responds. ${cutOff}` };
+  const detail = lacks === undefined ? "the engine responds" : `Docker workspaces are not available: ${lacks}`;
   return { name: "docker", status: lacks !== undefined && docker_host !== undefined ? "warn" : "ok", detail };
 };
 
-/** Whether images of repositories can be shared; builds go on without. */
+/** Checks whether repository images can be shared; builds work without sharing, too. */
 const imagesRegistry = async (config: Config, clock: Clock): Promise<Finding[]> => {
   const { docker_host: host, repository_registry } = config;
   const name = "image registry";
@@ -237,11 +243,11 @@ const imagesRegistry = async (config: Config, clock: Clock): Promise<Finding[]> 
   const docker = new DockerProvisioner({ host, clock, accessUrl, registry: imageRegistry(config) });
   try {
     const problem = await docker.lacksRegistry();
-    if (!problem) return [{ name, status: "ok", detail: `${repository_registry} answers` }];
+    if (!problem) return [{ name, status: "ok", detail: `${repository_registry} responds` }];
     const detail = `images of repositories are not shared through ${repository_registry}: ${problem.message}`;
     return [{ name, status: problem.kind === "wrong" ? "wrong" : "warn", detail }];
   } catch (error) {
-    return [{ name, status: "warn", detail: `cannot be asked: ${(error as Error).message}` }];
+    return [{ name, status: "warn", detail: `cannot be reached: ${(error as Error).message}` }];
   }
 };
 
@@ -251,31 +257,31 @@ const certificate = (config: Config, clock: Clock): Finding[] => {
     const tls = readTls(config, clock.now());
     if (!tls) return [];
     const soon = tls.expires_at - clock.now() < EXPIRES_SOON_MS;
-    return [{ name, status: soon ? "warn" : "ok", detail: `good until ${rfc3339(tls.expires_at)}` }];
+    return [{ name, status: soon ? "warn" : "ok", detail: `valid until ${rfc3339(tls.expires_at)}` }];
   } catch (error) {
     if (!(error instanceof TlsError)) throw error;
     return [{ name, status: "wrong", detail: error.message }];
   }
 };
 
-/** Settings that each can be used and together are a mistake. */
+/** Warns about combinations of settings that are valid one by one. */
 const exposure = (config: Config): Finding[] => {
   const found: Finding[] = [];
   const warn = (detail: string): unknown => found.push({ name: "settings", status: "warn", detail });
   const isPlain = config.tls_cert_file === undefined;
   if (!listensOnLoopback(config) && config.access_url === undefined) {
-    warn(
-      "the server listens beyond this machine without access_url: links in it name an address that others may not reach",
-    );
+    warn("the server listens for other machines, but access_url is not set: links may not work there");
   }
   if (config.access_url?.protocol === "http:" && isPlain && !listensOnLoopback(config)) {
     warn("access_url is http: passwords and tokens cross the network unencrypted");
   }
   if (config.access_url?.protocol === "https:" && isPlain && config.trusted_proxies.length === 0) {
-    warn("access_url is https by a proxy that trusted_proxies does not name: everybody seems to come from its address");
+    warn(
+      "access_url is https through a proxy that trusted_proxies does not list: all requests appear to come from the proxy",
+    );
   }
   const metrics = config.metrics_address?.host;
   if (metrics !== undefined && !/^(127\.|localhost$|::1$)/.test(metrics))
-    warn("metrics are served beyond this machine, to whoever asks");
+    warn("metrics are served to other machines without authentication");
   return found;
 };

@@ -18,7 +18,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 export const homeBackupPlace = async (config: Config, env: Env, clock: Clock = systemClock): Promise<Finding> => {
   // The key is not needed to look whether the place can be written.
   const store = HomeBackupStore.open({ config, clock, path: env.PATH, recovery_key: "" });
-  if (!store) return { name, status: "ok", detail: "none are made; set home_backup_dir or home_backup_s3_bucket" };
+  if (!store) return { name, status: "ok", detail: "off; set home_backup_dir or home_backup_s3_bucket" };
   const { url } = store.place;
   try {
     const engine = await store.engine();
@@ -26,28 +26,28 @@ export const homeBackupPlace = async (config: Config, env: Env, clock: Clock = s
     // It may fail after the answer.
     checking.catch(() => {});
     if (!(await within(clock, ANSWER_MS, checking))) {
-      return { name, status: "wrong", detail: `${url} does not answer within ${ANSWER_MS / 1000} seconds` };
+      return { name, status: "wrong", detail: `${url} does not respond within ${ANSWER_MS / 1000} seconds` };
     }
     const how = engine === "restic" ? "by restic" : "as archives";
     if (config.home_backup_interval === undefined) {
-      return { name, status: "warn", detail: `made only on request, ${how} in ${url}; set home_backup_interval` };
+      return { name, status: "warn", detail: `created only on request, ${how} in ${url}; set home_backup_interval` };
     }
     const { home_backup_s3_endpoint: endpoint, home_backup_dir, data_dir } = config;
     if (endpoint?.protocol === "http:" && !/^(127\.|localhost$|\[::1\]$)/.test(endpoint.hostname)) {
       return {
         name,
         status: "warn",
-        detail: `home_backup_s3_endpoint is http: what is stored is encrypted, but anyone on the way can alter it`,
+        detail: `home_backup_s3_endpoint is http: backups are encrypted, but could be altered in transit`,
       };
     }
     if (home_backup_dir !== undefined && isInside(home_backup_dir, data_dir)) {
       return {
         name,
         status: "warn",
-        detail: `in the data directory: who loses it loses them, too. Set home_backup_dir to a folder on another disk`,
+        detail: `in the data directory: if it is lost, so are the backups. Set home_backup_dir to a folder on another disk`,
       };
     }
-    return { name, status: "ok", detail: `made ${how} in ${url}, which can be written` };
+    return { name, status: "ok", detail: `created ${how} in ${url}, which is writable` };
   } catch (error) {
     if (!(error instanceof HomeBackupError)) throw error;
     return { name, status: "wrong", detail: error.message };

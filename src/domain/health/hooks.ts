@@ -10,12 +10,12 @@ export const hookConsumer = async (config: Config, clock: Clock): Promise<Findin
   const name = "hooks";
   const consumer = makeConsumer(config);
   if (!consumer) return [];
-  if (!config.hook_enabled) return [{ name, status: "warn", detail: "switched off by hook_enabled" }];
+  if (!config.hook_enabled) return [{ name, status: "warn", detail: "turned off by hook_enabled" }];
   const problem = await probeConsumer(clock, consumer);
   if (problem !== undefined)
-    return [{ name, status: "wrong", detail: `the consumer gives no valid answer: ${problem}` }];
+    return [{ name, status: "wrong", detail: `the consumer did not return a valid response: ${problem}` }];
   if (config.hook_mode === "observe") {
-    return [{ name, status: "warn", detail: "the consumer answers; hook_mode observe enforces nothing" }];
+    return [{ name, status: "warn", detail: "the consumer responds; hook_mode observe enforces nothing" }];
   }
-  return [{ name, status: "ok", detail: "the consumer answers" }];
+  return [{ name, status: "ok", detail: "the consumer responds" }];
 };

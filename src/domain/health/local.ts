@@ -12,19 +12,19 @@ export const localWorkspaces = (config: Config): Finding => {
     return {
       name,
       status: "ok",
-      detail: "not offered, because processes of one node's machine are out of the others' reach",
+      detail: "not available in a cluster: other nodes can't reach processes on one node's machine",
     };
   }
   const isAlone = onlyThisMachine(config);
   if (!isAlone && !config.allow_local_provisioner_off_loopback) {
-    return { name, status: "ok", detail: `not offered, because ${signsOfOthers(config).join(" and ")}` };
+    return { name, status: "ok", detail: `off, because ${signsOfOthers(config).join(" and ")}` };
   }
   const { local_workspace_user: user, allow_local_provisioner_for_members: forAll } = config;
   if (user !== undefined) {
-    return { name, status: "ok", detail: `offered to everybody with an account; they all run as the user ${user}` };
+    return { name, status: "ok", detail: `available to everyone with an account; they all run as the user ${user}` };
   }
-  const who = forAll ? "everybody with an account" : "owners of the deployment";
-  const detail = `offered to ${who}, who can do with them whatever the server's user can`;
+  const who = forAll ? "everyone with an account" : "owners of the deployment";
+  const detail = `available to ${who}, who can do everything there that the server's user can`;
   return { name, status: isAlone && !forAll ? "ok" : "warn", detail };
 };
 
@@ -51,7 +51,7 @@ export const localWorkspaceUser = (config: Config): Finding[] => {
     const missed = [folder, program].find((path) => !reached.includes(path));
     if (missed !== undefined) return wrong(`${user.name} cannot reach ${missed}`);
     const read = can("r", listSecrets(config));
-    if (read.length > 0) return wrong(`${user.name} can read ${read.join(", ")}: take that right away`);
+    if (read.length > 0) return wrong(`${user.name} can read ${read.join(", ")}: remove this access`);
     return [{ name: title, status: "ok", detail: `${user.name}, who cannot read the server's files` }];
   } catch (error) {
     if (error instanceof LocalUserError) return wrong(error.message);

@@ -27,8 +27,8 @@ export const postgres = async (config: Config & { database_url: string }): Promi
 const schema = ({ schema: at, newest, problem }: FoundPostgres): Finding => {
   const name = "schema";
   if (problem) return { name, status: "wrong", detail: problem };
-  if (at < newest) return { name, status: "warn", detail: `${newest - at} migrations run at the next start` };
-  return { name, status: "ok", detail: `${at}, the newest` };
+  if (at < newest) return { name, status: "warn", detail: `${newest - at} pending migrations run at the next start` };
+  return { name, status: "ok", detail: `${at}, up to date` };
 };
 
 const nodes = ({ view, parts }: FoundPostgres): Finding[] => {
@@ -55,9 +55,9 @@ const members = (living: readonly NodeRow[], parts: Readonly<Record<string, numb
 
 const standby = ({ view }: FoundPostgres, isMissing: boolean): Finding => {
   const name = "standby database";
-  if (!view) return { name, status: "ok", detail: "looked at after the first start" };
+  if (!view) return { name, status: "ok", detail: "checked after the first start" };
   const { required, synchronous } = view.standby;
-  if (isMissing) return { name, status: "wrong", detail: "none is connected: writes wait for one" };
+  if (isMissing) return { name, status: "wrong", detail: "none is connected: writes wait until one is" };
   if (synchronous === undefined) {
     return { name, status: "warn", detail: "cannot be seen: grant pg_monitor to the database's user" };
   }

@@ -8,5 +8,5 @@ export const presetsKeptReady = (problems: readonly PrebuildProblem[]): Finding[
   problems.slice(0, MOST).map(({ template_name, preset_name, reason }) => ({
     name: "prebuilds",
     status: "warn",
-    detail: `${preset_name === "" ? "a workspace" : `preset ${preset_name}`} of template ${template_name} cannot be kept ready: ${reason}`,
+    detail: `${preset_name === "" ? "a workspace" : `preset ${preset_name}`} of template ${template_name} cannot be prebuilt: ${reason}`,
   }));

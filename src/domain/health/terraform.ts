@@ -16,7 +16,7 @@ export const terraformProgram = async (
     return {
       name,
       status: terraform_binary === undefined ? "ok" : "wrong",
-      detail: `no templates of Terraform: ${found}`,
+      detail: `Terraform templates are not available: ${found}`,
     };
   }
   const isServed = (ownBinary() ?? agent_binary ?? agent_binaries) !== undefined;
@@ -26,5 +26,5 @@ export const terraformProgram = async (
     : "; this server runs from source, so agents have no program to fetch: `bun run build` makes one for the setting agent_binary";
   const detail = `${found.name} ${found.version} at ${found.path}${lacks}`;
   if (terraform_cli_config === undefined || existsSync(terraform_cli_config)) return { name, status: "ok", detail };
-  return { name, status: "warn", detail: `${detail}; ${terraform_cli_config} is not there and is left out` };
+  return { name, status: "warn", detail: `${detail}; ${terraform_cli_config} does not exist and is ignored` };
 };

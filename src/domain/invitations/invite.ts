@@ -50,7 +50,7 @@ export const invitePeople = async (ctx: DomainContext, caller: UserCaller, input
   const { people, skipped, replaced } = await newcomers(ctx, input.people);
   const pending = (await store.get(countInvitations()))?.count ?? 0;
   if (pending + people.length - replaced.length > MAX_PENDING) {
-    throw conflict(`There are ${pending} pending invitations, and ${MAX_PENDING} are the limit. Revoke some first.`);
+    throw conflict(`There are ${pending} pending invitations; the limit is ${MAX_PENDING}. Revoke some first.`);
   }
   const made = people.map(({ email, name = "" }) => {
     const link = newLink();
@@ -143,9 +143,9 @@ const newcomers = async ({ store, clock }: DomainContext, asked: InviteRequest["
       findAccountByEmail(store, given),
       store.get(findInvitationByEmail({ email })),
     ]);
-    if (user) skipped.push({ email, reason: `${user.username} has this address already.` });
+    if (user) skipped.push({ email, reason: `${user.username} already has this address.` });
     else if (pending && pending.expires_at > clock.now()) {
-      skipped.push({ email, reason: "This address was invited already. You can send the invitation again." });
+      skipped.push({ email, reason: "This address was already invited. You can send the invitation again." });
     } else {
       people.set(emailKey(email), { email, name });
       if (pending) replaced.push(pending);

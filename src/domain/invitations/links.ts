@@ -48,7 +48,7 @@ const sendLink = async (ctx: DomainContext, one: Outgoing): Promise<void> => {
     () => ({ sent_at: ctx.clock.now(), send_problem: "" }),
     (error: unknown) => {
       log("http").warn("an invitation was not sent: {error}", { error });
-      return { sent_at: null, send_problem: "The email server did not take the message." };
+      return { sent_at: null, send_problem: "The email server did not accept the message." };
     },
   );
   // Gone in the meantime: then there is nothing to note.

@@ -41,7 +41,7 @@ export const invitedPasskey = async (
   const made = await registered(partyAt(ctx), opened.data.challenge, credential);
   if (!made) throw invalidField("passkey.credential", "The browser's response is not valid. Try again.");
   if (await ctx.store.get(findPasskeyByCredential({ credential_id: made.credential_id }))) {
-    throw conflict("This passkey is registered already.");
+    throw conflict("This passkey is already registered.");
   }
   if (!challenges.spend(opened)) throw conflict("This registration has ended. Start again.");
   return {

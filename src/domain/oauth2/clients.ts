@@ -34,4 +34,4 @@ export const findClient = async (ctx: DomainContext, { client_id, secret }: Clie
 };
 
 const refused = (): OAuth2Problem =>
-  new OAuth2Problem("invalid_client", "The client is not known, or its secret is wrong.");
+  new OAuth2Problem("invalid_client", "The client is unknown, or its secret is wrong.");

@@ -95,11 +95,11 @@ export const redeemCode = async (ctx: DomainContext, { app, noted }: Client, pro
   if (!grant || grant.app_id !== app.id) throw refused();
   if (grant.redeemed_at !== null) return usedTwice(ctx, grant);
   if (grant.code_expires_at <= now) throw refused();
-  if (grant.redirect_uri !== proof.redirect_uri) throw refused("redirect_uri is another than that of the request.");
+  if (grant.redirect_uri !== proof.redirect_uri) throw refused("redirect_uri doesn't match the authorization request.");
   if (!isRegistered(grant.redirect_uri, app.redirect_uris))
     throw refused("redirect_uri was taken from the application.");
   if (!VERIFIER.test(proof.code_verifier) || toChallenge(proof.code_verifier) !== grant.code_challenge) {
-    throw refused("code_verifier does not fit.");
+    throw refused("code_verifier doesn't match.");
   }
   const user = await loadPerson(ctx, grant);
   const { tokens, keeps, ...hashes } = secretsFor(grant, user, grant.scopes, now);

@@ -44,11 +44,11 @@ export const readGroups = (claims: Claims, setting: OidcSetting): Groups => {
     remarks: [
       ...(texts.length < values.length
         ? [
-            `The claim ${groups_claim} holds values that are not texts (${values.length - texts.length}). They count for nothing.`,
+            `The claim ${groups_claim} holds values that are not texts (${values.length - texts.length}). They are ignored.`,
           ]
         : []),
       ...(texts.length > MAX_GROUPS
-        ? [`The claim ${groups_claim} has ${texts.length} groups. Only the first ${MAX_GROUPS} count.`]
+        ? [`The claim ${groups_claim} has ${texts.length} groups. Only the first ${MAX_GROUPS} are used.`]
         : []),
       ...unmatchedRemarks(groups, mapping),
     ],

@@ -62,7 +62,7 @@ const valuesOfActive = async (ctx: DomainContext, id: string): Promise<Record<st
 const refuseTerraform = async (ctx: DomainContext, file_id: string): Promise<void> => {
   if (ctx.config.allow_terraform_for_listed_admins || !(await isTerraform(ctx, file_id, true))) return;
   throw forbidden(
-    "Terraform runs a template's code as the server's user: only those who look after all templates of the organization import such a version. The setting allow_terraform_for_listed_admins allows it to those who look after this one, too.",
+    "Terraform runs a template's code as the server's user, so only template administrators of the organization can import it. The setting allow_terraform_for_listed_admins also allows administrators of this template to.",
   );
 };
 
@@ -145,6 +145,6 @@ async function* chunks(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
 
 const toVariables = (given: readonly { name: string; value: string }[]): Record<string, string> => {
   const values = new Map(given.map(({ name, value }) => [name, value]));
-  if (values.size < given.length) throw new AppError("invalid", "A variable is given twice.");
+  if (values.size < given.length) throw new AppError("invalid", "A variable is set twice.");
   return Object.fromEntries(values);
 };

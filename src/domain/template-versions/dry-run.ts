@@ -28,7 +28,7 @@ export const createDryRun = async (
   const { version, job } = found;
   const { organization_id } = version;
   if (!mayCreateWorkspaceFor(caller, organization_id, caller.user_id) && !mayManageVersion(caller, found)) {
-    throw forbidden("You may not make workspaces in this organization, so you cannot try one either.");
+    throw forbidden("You may not create workspaces in this organization, so you can't start a dry run.");
   }
   if (!isActive(job) && jobStatus(job) !== "succeeded") {
     throw new AppError("invalid", "The import of the template version has failed.", {

@@ -156,7 +156,7 @@ const answerFor = async (
 ): Promise<FormAnswer> => {
   const provisioner = deps.provisioners.get("terraform");
   if (!(provisioner instanceof TerraformProvisioner)) {
-    throw new ProvisionError("This server does not run templates of Terraform.");
+    throw new ProvisionError("This server does not support Terraform templates.");
   }
   const owner = await loadOwner(deps, user_id, version.organization_id);
   const asked = { version: await formVersion(deps, version, manifest), owner, inputs };

@@ -66,12 +66,12 @@ export const withinOwn = async (
   wanted: { readonly scopes: readonly string[]; readonly allowed_addresses: readonly string[] },
 ): Promise<string[]> => {
   const beyond = wanted.scopes.find((scope) => !allows(caller.scopes, scope));
-  if (beyond !== undefined) throw forbidden(`The key of this request cannot give the scope ${beyond}.`);
+  if (beyond !== undefined) throw forbidden(`The token of this request can't grant the scope ${beyond}.`);
   const ownKey = await ctx.store.get(findKey({ id: caller.key_id }));
   if (ownKey?.login_type === GRANTED) throw forbidden("An application's token cannot create other tokens.");
   const own = ownKey?.allowed_addresses ?? [];
   const networks = parseNetworks(wanted.allowed_addresses);
   if (networks.length === 0) return own;
-  if (!areWithin(networks, own)) throw forbidden("The key of this request counts from fewer addresses.");
+  if (!areWithin(networks, own)) throw forbidden("The token of this request is limited to fewer addresses.");
   return networks;
 };

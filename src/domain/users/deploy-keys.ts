@@ -1,5 +1,5 @@
-// Deploy keys of people: one pair for each of their repositories, sealed, shown to the server's own git and to the git of their workspaces for
-// that repository alone (rules DK-1 to DK-4). At most 100.
+// Deploy keys of users: an encrypted key pair for each of their repositories, used only for that repository by the server's git and by git in their
+// workspaces (rules DK-1 to DK-4). At most 100.
 import { rfc3339 } from "#base/clock.ts";
 import { conflict, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -29,14 +29,14 @@ const SSH_PORT = "22";
 type Sealing = Pick<DomainContext, "store" | "encryption">;
 const toSealContext = ({ user_id, id }: Pick<DeployKeyRow, "user_id" | "id">): string => `deploy_key:${user_id}:${id}`;
 
-/** As people see it. */
+/** The public view of a deploy key. */
 export const presentDeployKey = ({ links }: Pick<DomainContext, "links">, row: DeployKeyRow): DeployKey => {
   const { id, url, ssh_url, public_key, created_at } = row;
   const settings_url = deploySettingsUrl(url, links.providerFor(url)?.type);
   return { id, url, ssh_url, public_key, ...(settings_url ? { settings_url } : {}), created_at: rfc3339(created_at) };
 };
 
-/** Makes the pair for the repository that the link names. 400 for what is none; 409 when there is one, and when there are too many. */
+/** Creates a key pair for the repository of the link. Throws 400 for an invalid link, and 409 for a duplicate and beyond the limit. */
 export const createDeployKey = async (
   { store, clock, encryption }: Pick<DomainContext, "store" | "clock" | "encryption">,
   user_id: string,
@@ -66,13 +66,13 @@ export const createDeployKey = async (
   ];
   await store.commit(writes).catch((error) => {
     if (!(error instanceof CommitError)) throw error;
-    if (error.reason === "constraint") throw conflict("You have a deploy key for this repository already.");
+    if (error.reason === "constraint") throw conflict("You already have a deploy key for this repository.");
     throw error.reason === "stale" ? conflict(`You can have at most ${MOST} deploy keys.`) : error;
   });
   return row;
 };
 
-/** 403 for another person's, 404. */
+/** Throws 403 for another user's key, 404. */
 export const getDeployKey = async (
   ctx: DomainContext,
   { user, deploy_key }: { readonly user: string; readonly deploy_key: string },
@@ -84,7 +84,7 @@ export const getDeployKey = async (
   return row;
 };
 
-/** Neither the server nor workspaces are given it any more. 404 when it no longer exists by now. */
+/** Revokes a key: neither the server nor workspaces get it any more. Throws 404 when it no longer exists. */
 export const revokeDeployKey = async (
   { store, clock }: Pick<DomainContext, "store" | "clock">,
   row: DeployKeyRow,
@@ -95,11 +95,11 @@ export const revokeDeployKey = async (
   });
 };
 
-/** The key with which someone reaches a repository on the web, if there is one. */
+/** Returns the user's key for a repository, if there is one. */
 export const findKeyForRepository = ({ store }: Sealing, user_id: string, url: string) =>
   store.get(findDeployKeyByRepository({ user_id, repository: toRepositoryName(url) }));
 
-/** The same by what ssh is asked for; undefined also for what is no address. Without a port it may be any: the settings of ssh name it then. */
+/** Returns the key for an SSH address; undefined for an invalid address, too. Without a port any matches: ssh's own settings name it then. */
 export const findKeyForSsh = async ({ store }: Sealing, user_id: string, remote: string) => {
   if (!URL.canParse(remote) || new URL(remote).protocol !== "ssh:") return undefined;
   const { port } = new URL(remote);
@@ -107,7 +107,7 @@ export const findKeyForSsh = async ({ store }: Sealing, user_id: string, remote:
   return rows.find(({ ssh_url }) => port === "" || port === (new URL(ssh_url).port || SSH_PORT));
 };
 
-/** The private half, in the form that ssh reads. Never logged. */
+/** Returns the private key in OpenSSH format. Never logged. */
 export const openDeployKey = ({ encryption }: Pick<Sealing, "encryption">, row: DeployKeyRow): string =>
   encryption.open(row.sealed_private_key, toSealContext(row));
 

@@ -1,4 +1,4 @@
-// The dotfiles of an account, which the workspaces of its owner install before their start scripts (rules DF-1 to DF-3).
+// A user's dotfiles, which their workspaces install before their start scripts (rules DF-1 to DF-3).
 import { invalidField } from "#base/errors.ts";
 import { updateUser } from "#db/users/users.ts";
 import type { Dotfiles, UpdateDotfiles } from "#schema/users/dotfiles.ts";
@@ -14,7 +14,7 @@ export const toDotfiles = (user: KnownUser): Dotfiles => ({
   install_command: user.dotfiles_install_command,
 });
 
-/** 400 for what git would not clone. Workspaces take it over at their next start. */
+/** Throws 400 for what git would not clone. Applies from a workspace's next start. */
 export const setDotfiles = async (
   deps: Deps,
   user: KnownUser,
@@ -23,12 +23,12 @@ export const setDotfiles = async (
   const dotfiles = { url: url.trim(), branch: branch.trim(), install_command: install_command.trim() };
   const problem = findUrlProblem(dotfiles.url);
   if (problem !== undefined) throw invalidField("url", problem);
-  if (/^-|\s/.test(dotfiles.branch)) throw invalidField("branch", "is not a name of a branch");
+  if (/^-|\s/.test(dotfiles.branch)) throw invalidField("branch", "is not a valid branch name");
   await write(deps, user, dotfiles);
   return dotfiles;
 };
 
-/** Workspaces keep the files that they have installed. */
+/** Files that workspaces have installed are kept. */
 export const removeDotfiles = (deps: Deps, user: KnownUser): Promise<void> =>
   write(deps, user, { url: "", branch: "", install_command: "" });
 
@@ -55,9 +55,9 @@ const findUrlProblem = (url: string): string | undefined => {
     return "must be the address of a Git repository, such as https://github.com/ada/dotfiles or git@github.com:ada/dotfiles";
   }
   const { password, username, protocol, hostname, pathname, search } = new URL(url);
-  // It is stored and shown as it is. The user of ssh is no secret.
+  // The URL is stored and shown as it is. An SSH user name is not a secret.
   if (password !== "" || search !== "" || (username !== "" && protocol !== "ssh:")) {
-    return "must not hold a password or token: link your account at the host instead";
+    return "must not contain a password or token; link your account at the host instead";
   }
   if (!/^[\w[]/.test(hostname) || username.startsWith("-") || pathname.length < 2)
     return "must name a host and a repository";

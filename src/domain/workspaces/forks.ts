@@ -1,4 +1,4 @@
-// Forks of a workspace: who may make which, and how they are shown. What is planned here is made by the keeper of forks (actors/forks/keeper.ts).
+// Forks of a workspace: access checks, planning and presentation. The keeper of forks (actors/forks/keeper.ts) creates the planned workspaces.
 import { FORK, GO_ON } from "#actors/forks/keeper.ts";
 import type { NewBuild } from "#actors/workspace/decision.ts";
 import { rfc3339 } from "#base/clock.ts";
@@ -41,8 +41,8 @@ const MAX_LISTED = 20;
 const MAX_NAME = 32;
 
 /**
- * The new fork: what it is made of is being copied. 400 where the workspace's files cannot be copied or a value does not fit, 403 for who may not
- * work in the workspace or make another one of its template, 409 as the actor says and when a name is taken.
+ * Returns the new fork, whose files are being copied. Throws 400 if the workspace's files cannot be copied or a value is invalid, 403 without the
+ * right to work in the workspace or to create another one of its template, and 409 as the actor says and when a name is taken.
  */
 export const createFork = async (
   ctx: DomainContext,
@@ -51,17 +51,17 @@ export const createFork = async (
   caller: UserCaller,
 ): Promise<Fork> => present(ctx, await beginFork(ctx, place, body, caller));
 
-/** What a fork is made for, where it is not asked for as such. */
+/** The purpose of a fork that was not requested as such. */
 type ForkFor = {
-  /** What the names of the copies end with, by numbers from 1. */
+  /** Suffix of the copies' names, followed by numbers from 1. */
   readonly ending?: (number: number) => string;
-  /** The chats of each copy, by its number from 0; the caller's newest when absent. */
+  /** The chats of each copy, by its number from 0; by default the caller's newest. */
   readonly chats?: (at: number) => readonly PlannedChat[];
-  /** Goes into the batch of the fork. */
+  /** Statements for the batch of the fork. */
   readonly rows?: (fork: ForkRow) => readonly Statement[];
 };
 
-/** The row of the new fork. Rejects as `createFork`. */
+/** Returns the row of the new fork. Rejects as `createFork`. */
 export const beginFork = async (
   ctx: DomainContext,
   place: WorkspacePlace,
@@ -70,7 +70,7 @@ export const beginFork = async (
   { ending = forkEnding, chats: planned, rows: more = () => [] }: ForkFor = {},
 ): Promise<ForkRow> => {
   const { store, clock } = ctx;
-  // Who forks it reads all that is in it.
+  // A fork gives access to all files of the workspace.
   if (!mayUseWorkspace(caller, place)) throw forbidden("You may not work in this workspace.");
   const source = await store.get(findWorkspace({ id: place.id }));
   if (!source) throw notFound();
@@ -118,7 +118,7 @@ export const beginFork = async (
 
 const forkEnding = (number: number): string => (number === 1 ? "-fork" : `-fork-${number}`);
 
-/** The build that each copy begins with: as the last one of the workspace, of a version that may be used now. */
+/** The first build of each copy: as the last one of the workspace, with a version that can be used now. */
 const planBuild = async (
   ctx: DomainContext,
   source: WorkspaceRow,
@@ -146,11 +146,11 @@ const planBuild = async (
   const manifest = usableManifest(version, "not_acceptable");
   const values = await store.all(listBuildParameters({ build_id: last.id }));
   const previous = Object.fromEntries(values.map(({ name, value }) => [name, value]));
-  // A key of another workspace does not open the new one.
+  // Keys of one workspace do not open another.
   const mayEnter = caller.only_workspace === undefined;
   const no_user_data = hidesUserData({ by: "person", transition: "start", mayEnter, isChanged: true }, false);
   const input = { owner_id: caller.user_id, initiator_id: caller.user_id, reason: "initiator", no_user_data };
-  // Checked as a start in any case: what could not be started is not made.
+  // Always checked as a start: a workspace that could not be started is not created.
   const planned: NewBuild = await newBuild(ctx, version, manifest, { ...input, transition: "start" }, previous);
   return start ? planned : { ...planned, transition: "stop" };
 };
@@ -198,14 +198,14 @@ const findChats = async ({ store }: DomainContext, { id, organization_id }: Work
   return rows.map(({ id: from_chat_id, up_to }) => ({ from_chat_id, up_to: Number(up_to) }));
 };
 
-/** The forks of a workspace that the caller has made, the newest first. */
+/** Returns the caller's forks of a workspace, newest first. */
 export const readForks = async (ctx: DomainContext, { id }: WorkspacePlace, caller: UserCaller): Promise<Forks> => {
   const rows = await ctx.store.all(listForks({ workspace_id: id, limit: MAX_LISTED }));
   const own = rows.filter(({ owner_id }) => owner_id === caller.user_id);
   return { forks: await Promise.all(own.map((row) => present(ctx, row))) };
 };
 
-/** The fork with this id, of this workspace. 404 also when it is not the caller's. */
+/** Returns the fork with this ID of this workspace. Throws 404, also for other people's forks. */
 export const readFork = async (
   ctx: DomainContext,
   { id }: WorkspacePlace,

@@ -1,4 +1,4 @@
-// Home backups of a workspace: who may list, make, fetch and delete them, how they are shown, and how those of all workspaces stand.
+// Home backups of a workspace: listing, creating, fetching and deleting, and the state of all workspaces' backups.
 import { NOT_SET_UP, newHomeBackup } from "#actors/home-backups/keeper.ts";
 import { findProblem, isCounted } from "#actors/home-backups/standing.ts";
 import { rfc3339 } from "#base/clock.ts";
@@ -28,7 +28,7 @@ import { findKeeper, presentSnapshot } from "./snapshots.ts";
 
 const MAX_LISTED = 200;
 
-/** All home backups of a workspace, and where the next one goes. */
+/** Returns all home backups of a workspace, and where the next one is stored. */
 export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace): Promise<HomeBackups> => {
   const { unsupported } = await findKeeper(ctx, place);
   const rows = await ctx.store.all(listHomeBackups({ workspace_id: place.id }));
@@ -42,7 +42,7 @@ export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace)
   };
 };
 
-/** The new backup, which is made in the background. 400 where none can be made, 409 while another one is. */
+/** Creates a home backup in the background. Throws 400 if the workspace cannot be backed up, and 409 while another backup is being created. */
 export const createHomeBackup = async (
   ctx: DomainContext,
   place: WorkspacePlace,
@@ -71,13 +71,13 @@ export const createHomeBackup = async (
     await store.commit([insertHomeBackup(row), entry], undefined, home.part);
   } catch (error) {
     if (!(error instanceof CommitError) || error.reason !== "constraint") throw error;
-    throw conflict("A backup of the workspace is being made. Try again when it is ready.");
+    throw conflict("A backup of the workspace is being created. Try again when it is ready.");
   }
   ctx.homeBackups.sweep();
   return present(row);
 };
 
-/** The home backup with this id, of this workspace. 404 otherwise. */
+/** Returns the home backup with this ID of this workspace. Throws 404. */
 export const homeBackupAt = async (
   ctx: DomainContext,
   { id }: { readonly id: string },
@@ -88,16 +88,16 @@ export const homeBackupAt = async (
   return row;
 };
 
-/** Refuses a backup whose files cannot be had now: 409 when it is not ready or elsewhere. */
+/** Rejects a backup whose files are not available: 409 when it is not ready or is stored elsewhere. */
 export const mustBeFetchable = (ctx: DomainContext, row: HomeBackupRow): void => {
   const { place } = mustBeSetUp(ctx.homeBackupStore);
   if (row.status !== "ready") throw conflict(`The backup is ${row.status}; only a ready one can be restored.`);
   if (row.location !== place.url) {
-    throw conflict(`The backup is in ${row.location}, and the server's settings name ${place.url}.`);
+    throw conflict(`The backup is stored in ${row.location}, but the server is configured to use ${place.url}.`);
   }
 };
 
-/** The snapshot that gets the files of the backup. 409 while another snapshot or a build is under way. */
+/** Returns the snapshot that gets the files of the backup. Throws 409 during another snapshot or a build. */
 export const fetchHomeBackup = async (
   ctx: DomainContext,
   place: WorkspacePlace,
@@ -116,7 +116,7 @@ export const fetchHomeBackup = async (
   return presentSnapshot(snapshot);
 };
 
-/** Removes a backup in the background. 409 while it is being made or fetched. */
+/** Deletes a backup in the background. Throws 409 while it is being created or fetched. */
 export const deleteHomeBackup = async (
   ctx: DomainContext,
   { id, name, organization_id }: WorkspacePlace,
@@ -125,7 +125,7 @@ export const deleteHomeBackup = async (
   if (row.status === "deleting") return;
   const isFetched = (await ctx.store.all(listFetchedNow({}))).some((one) => one.id === row.id);
   if (row.status === "creating" || isFetched) {
-    throw conflict(`The backup is being ${isFetched ? "fetched" : "made"}. Try again when that has ended.`);
+    throw conflict(`The backup is being ${isFetched ? "fetched" : "made"}. Try again when it is done.`);
   }
   const home = await ctx.store.get(findHome({ id }));
   if (!home) throw notFound();
@@ -146,7 +146,7 @@ export const deleteHomeBackup = async (
 
 type ReportDeps = Pick<DomainContext, "config" | "store" | "clock" | "homeBackupStore">;
 
-/** How the backups of all workspaces stand, those with a problem first. */
+/** Returns the state of all workspaces' backups, problems first. */
 export const reportHomeBackups = async (ctx: ReportDeps): Promise<HomeBackupReport> => {
   const { config, homeBackupStore, clock } = ctx;
   const { home_backup_interval: interval, home_backup_keep_daily, home_backup_keep_weekly } = config;

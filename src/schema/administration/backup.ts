@@ -36,6 +36,6 @@ export const Backups = namedObject("Backups", {
   keep: t.Integer({ description: "How many automatic backups are kept." }),
   work: t.Union([BackupWork, t.Null()], { description: "The backup or restore in progress." }),
   failure: t.String({ description: "Why the last work that was asked for has failed; empty when it has not." }),
-  backups: t.Array(Backup, { description: "The newest first." }),
+  backups: t.Array(Backup, { description: "Newest first." }),
 });
 export type Backups = Static<typeof Backups>;

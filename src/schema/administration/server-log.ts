@@ -14,6 +14,6 @@ export type ServerLogLine = Static<typeof ServerLogLine>;
 
 export const ServerLog = namedObject("ServerLog", {
   level: t.String({ description: "The lowest level that is logged: the setting log_level." }),
-  lines: t.Array(ServerLogLine, { description: "The oldest first." }),
+  lines: t.Array(ServerLogLine, { description: "Oldest first." }),
 });
 export type ServerLog = Static<typeof ServerLog>;

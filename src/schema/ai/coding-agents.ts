@@ -15,9 +15,9 @@ const homePath = (description: string) =>
   t.String({ maxLength: 256, pattern: `^(${SEGMENT}(/${SEGMENT})*/?)?$`, description });
 
 const fields = {
-  display_name: lineText({ minLength: 1, maxLength: 64, description: "What people see in the picker." }),
-  icon: iconText({ maxLength: 2_048, description: "URL or path of a picture; empty: the picker's own." }),
-  enabled: t.Boolean({ description: "Whether people can begin chats with it. Existing chats keep it." }),
+  display_name: lineText({ minLength: 1, maxLength: 64, description: "The name that people see." }),
+  icon: iconText({ maxLength: 2_048, description: "URL or path of an image; empty: a default icon." }),
+  enabled: t.Boolean({ description: "Whether people can start chats with it. Existing chats keep it." }),
   command: lineText({
     minLength: 1,
     maxLength: 4_096,
@@ -31,35 +31,35 @@ const fields = {
       maxProperties: 100,
       additionalProperties: false,
       description:
-        "Environment variables, readable by administrators and by the workspace. `$NAME` stands for a variable of the workspace, such as `$OPENAI_BASE_URL`.",
+        "Environment variables, readable by administrators and by the workspace. `$NAME` refers to a variable of the workspace, such as `$OPENAI_BASE_URL`.",
     },
   ),
   install_script: t.String({
     maxLength: 20_000,
     description:
-      "Run by `sh` once in each workspace, and again after it has changed. What it puts into `$SLIPWAY_INSTALL_DIR/bin` or `$SLIPWAY_INSTALL_DIR/node_modules/.bin` is on the agent's path.",
+      "Run by `sh` once in each workspace, and again after it changes. Programs that it puts into `$SLIPWAY_INSTALL_DIR/bin` or `$SLIPWAY_INSTALL_DIR/node_modules/.bin` are on the agent's PATH.",
   }),
-  dialect: oneOf(AGENT_DIALECTS, "The API by which it calls models."),
+  dialect: oneOf(AGENT_DIALECTS, "The API that it uses to call models."),
   auth_method: t.String({
     maxLength: 256,
-    description: "The method of `authenticate` that the agent must be sent before a session; empty: none.",
+    description: "The method of `authenticate` to send before a session; empty: none.",
   }),
-  mode: t.String({ maxLength: 256, description: "The mode in which its sessions begin; empty: the agent's default." }),
+  mode: t.String({ maxLength: 256, description: "The mode in which its sessions start; empty: the agent's default." }),
   instructions_file: t.Optional(
     homePath(
-      "A file in the agent's home that it reads as instructions, such as `.codex/AGENTS.md`. Slipway writes there what the chat's instructions are. Empty: they are in the first prompt.",
+      "A file in the home directory that the agent reads as instructions, such as `.codex/AGENTS.md`. Slipway writes the chat's instructions to it. Empty: they are part of the first prompt.",
     ),
   ),
   skills_folder: t.Optional(
     homePath(
-      "A folder in the agent's home in which it looks for skills, such as `.claude/skills`. Empty: skills are listed in the instructions.",
+      "A folder in the home directory where the agent looks for skills, such as `.claude/skills`. Empty: skills are listed in the instructions.",
     ),
   ),
   own_instructions: t.Optional(
     t.Array(t.String({ minLength: 1, maxLength: 256, pattern: "^[^/]+$" }), {
       maxItems: 20,
       description:
-        "Names of files in the workspace's folder that the agent reads by itself: Slipway does not repeat them.",
+        "Files in the workspace's folder that the agent reads on its own, so Slipway doesn't send them again.",
     }),
   ),
   starts_workspace: t.Optional(
@@ -76,7 +76,7 @@ export type CodingAgentInput = Static<typeof CodingAgentInput>;
 
 export const CodingAgent = namedObject("CodingAgent", {
   name: codingAgentName(),
-  is_preset: t.Boolean({ description: "Ships with Slipway. Deleting it brings its original settings back." }),
+  is_preset: t.Boolean({ description: "Ships with Slipway. Deleting it restores its original settings." }),
   ...fields,
 });
 export type CodingAgent = Static<typeof CodingAgent>;
@@ -87,7 +87,7 @@ export type CodingAgents = Static<typeof CodingAgents>;
 /** The agent that a template names for new chats and tasks. */
 export const DefaultAgent = namedObject("DefaultCodingAgent", {
   name: t.String(),
-  display_name: t.String({ description: "The name, where there is no such agent." }),
+  display_name: t.String({ description: "Its name if the agent doesn't exist." }),
   problem: t.String({ description: "Why it can't be chosen now, in a sentence; empty when it can." }),
 });
 export type DefaultAgent = Static<typeof DefaultAgent>;

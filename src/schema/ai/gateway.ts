@@ -1,4 +1,4 @@
-// Wire shapes of the model gateway: what administrators set, and the ledger of its calls.
+// Wire shapes of the AI gateway: what administrators set, and the ledger of its calls.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
@@ -16,7 +16,7 @@ const Target = strictObject({
   model: t.Optional(
     lineText({
       maxLength: 256,
-      description: "The provider's name for the model. Absent: the name that was asked for.",
+      description: "The provider's name for the model. Absent: the requested name.",
     }),
   ),
 });
@@ -24,13 +24,13 @@ const Target = strictObject({
 const Name = strictObject({
   name: lineText({
     maxLength: 256,
-    description: "The name that callers ask for, such as `claude-sonnet-4-5`. `*` stands for any text: `claude-*`.",
+    description: "The name that callers request, such as `claude-sonnet-4-5`. `*` matches any text: `claude-*`.",
   }),
   targets: t.Array(Target, {
     minItems: 1,
     maxItems: MAX_TARGETS,
     description:
-      "Where calls go. The next one is asked when a provider cannot be reached, is overloaded or limits its rate.",
+      "Where calls go. The next one is tried if a provider is unreachable, overloaded or rate-limits requests.",
   }),
   group_ids: t.Optional(
     t.Array(t.String({ format: "uuid" }), {
@@ -47,18 +47,18 @@ const Name = strictObject({
   ),
 });
 
-const defaultName = t.Optional(lineText({ maxLength: 256, description: "Used instead of a name that nothing fits." }));
+const defaultName = t.Optional(lineText({ maxLength: 256, description: "Used for names that match nothing else." }));
 
 const fields = {
-  enabled: t.Boolean({ description: "Whether the gateway answers." }),
+  enabled: t.Boolean({ description: "Whether the gateway is enabled." }),
   in_workspaces: t.Boolean({
     description:
-      "Whether agents find addresses and a token of the gateway in the environment of their workspace. Counts from a workspace's next start.",
+      "Whether workspaces get environment variables with the gateway's URLs and a token. Applies from a workspace's next start.",
   }),
   names: t.Array(Name, {
     maxItems: MAX_NAMES,
     description:
-      "Names that callers may use, in order: the first one that fits counts. Enabled models of chats can always be used by their own names.",
+      "Names that callers can use; the first match applies. Enabled chat models can always be used by their own names.",
   }),
   default_names: strictObject({ anthropic: defaultName, openai: defaultName, google: defaultName }),
   recording: t.Optional(
@@ -71,8 +71,7 @@ const fields = {
         t.Integer({
           minimum: 1,
           maximum: 102_400,
-          description:
-            "MiB that all recordings together may take, as they are stored; 1024 by default. The oldest are deleted first.",
+          description: "Maximum total size of stored recordings in MiB; 1024 by default. The oldest are deleted first.",
         }),
       ),
     }),
@@ -108,7 +107,7 @@ export const GatewayCall = namedObject("GatewayCall", {
   provider_name: t.String(),
   asked_model: t.String(),
   model: t.String({ description: "The model that was used." }),
-  outcome: oneOf(CALL_OUTCOMES, "`lost`: the server ended during the call; the cost is what was reserved."),
+  outcome: oneOf(CALL_OUTCOMES, "`lost`: the server stopped during the call; the cost is the reserved amount."),
   is_estimated: t.Boolean({ description: "Whether the provider did not report the usage, so that it was estimated." }),
   input_tokens: t.Integer(),
   output_tokens: t.Integer(),
@@ -124,7 +123,7 @@ export const GatewayCall = namedObject("GatewayCall", {
 export type GatewayCall = Static<typeof GatewayCall>;
 
 export const GatewayCalls = namedObject("GatewayCalls", {
-  calls: t.Array(GatewayCall, { description: "The newest first." }),
+  calls: t.Array(GatewayCall, { description: "Newest first." }),
   next_before: t.Optional(t.Integer({ description: "Send it as `before` for the next page. Absent on the last one." })),
 });
 export type GatewayCalls = Static<typeof GatewayCalls>;
@@ -134,9 +133,9 @@ export const GatewayRecording = namedObject("GatewayRecording", {
   user_id: t.String({ format: "uuid" }),
   username: t.String(),
   prompt: t.String({
-    description: "The body of the request. Of one above 512 KiB the middle is left out, and a line says how much.",
+    description: "The body of the request. The middle of a body above 512 KiB is omitted, and a line says how much.",
   }),
-  answer: t.String({ description: "The body of the answer, of a stream its events. The first 512 KiB." }),
+  answer: t.String({ description: "The first 512 KiB of the response body; the events of a stream." }),
   prompt_bytes: t.Integer({ description: "Of the whole prompt." }),
   answer_bytes: t.Integer({ description: "Of the whole answer." }),
   created_at: t.String({ format: "date-time" }),

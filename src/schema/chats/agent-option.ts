@@ -9,7 +9,7 @@ export const AgentOption = namedObject("ChatAgentOption", {
     description: "As the agent names it, such as `mode`, `model` or `thought_level`; may be empty.",
   }),
   current: t.String({
-    description: "The ID of the choice that counts in the agent's session, or from the next message on.",
+    description: "The ID of the current choice, which applies now or from the next message.",
   }),
   choices: t.Array(t.Object({ id: t.String(), name: t.String(), description: t.String() })),
 });
@@ -19,7 +19,7 @@ export type AgentOption = Static<typeof AgentOption>;
 export const ChosenOptions = t.Record(t.String({ maxLength: 256 }), t.String({ maxLength: 1_024 }), {
   maxProperties: 50,
   description:
-    "What the coding agent is to work with, by the IDs of `agent_options`; it counts from the next message. Options that are left out stay.",
+    "Options of the coding agent by the IDs of `agent_options`. Applies from the next message. Omitted options are unchanged.",
 });
 export type ChosenOptions = Static<typeof ChosenOptions>;
 

@@ -23,7 +23,7 @@ const byModel = t.Array(
     display_name: t.String(),
     ...sums,
   }),
-  { description: "The dearest first." },
+  { description: "Most expensive first." },
 );
 
 export const ChatCost = namedObject("ChatCost", {
@@ -58,7 +58,7 @@ export const UserCosts = namedObject("UserCosts", {
       chat_count: t.Integer({ description: "Root chats." }),
       ...sums,
     }),
-    { description: "The dearest first." },
+    { description: "Most expensive first." },
   ),
 });
 export type UserCosts = Static<typeof UserCosts>;
@@ -75,7 +75,7 @@ export const CostSummary = namedObject("CostSummary", {
       title: t.String({ description: "Empty when the chat has been deleted." }),
       ...sums,
     }),
-    { description: "Root chats with their sub-chats, the dearest first." },
+    { description: "Root chats with their sub-chats, most expensive first." },
   ),
   by_month: t.Array(t.Object({ month: t.String({ description: "YYYY-MM in UTC." }), ...sums })),
 });

@@ -5,16 +5,16 @@ import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 
-/** Ways of one trial. */
+/** Maximum number of ways in a trial. */
 export const MIN_WAYS = 2;
 export const MAX_WAYS = 8;
-/** Ways of one person that are not kept or discarded yet. */
+/** Maximum number of a user's ways that are not kept or discarded yet. */
 export const MAX_OPEN_WAYS = 16;
 
-/** How long a check may take, in seconds. */
+/** Maximum duration of a check, in seconds. */
 export const CHECK_SECONDS = 600;
 export const MAX_CHECK_SECONDS = 3_600;
-/** Bytes of a check's output that are kept: the end of it. */
+/** Bytes kept of a check's output, from its end. */
 export const CHECK_OUTPUT_BYTES = 8_192;
 
 export const WAY_STATUSES = [
@@ -27,7 +27,7 @@ export const TRIAL_STATUSES = ["running", "ready", "keeping", "discarding", "kep
 export type TrialStatus = (typeof TRIAL_STATUSES)[number];
 
 const TrialCheck = namedObject("TrialCheck", {
-  exit_code: t.Union([t.Integer(), t.Null()], { description: "null: it was ended before it exited." }),
+  exit_code: t.Union([t.Integer(), t.Null()], { description: "null: it was stopped before it exited." }),
   timed_out: t.Boolean(),
   output: t.String({ description: `The end of its output, at most ${CHECK_OUTPUT_BYTES} bytes.` }),
   duration_ms: t.Integer({ minimum: 0 }),
@@ -47,21 +47,21 @@ const TrialWay = namedObject("TrialWay", {
     "TrialWayStatus",
     oneOf(
       WAY_STATUSES,
-      "`waiting`: its fork is being created. `needs_you`: its chat waits for an approval. `checking`: the check command runs. `passed`, `failed`: what the check said. `finished`: there is no check. `error`: it could not be done, as `error` says.",
+      "`waiting`: its fork is being created. `needs_you`: its chat waits for an approval. `checking`: the check command runs. `passed`, `failed`: the result of the check. `finished`: there is no check. `error`: it failed for the reason in `error`.",
     ),
   ),
-  error: t.String({ description: "Why it could not be done, or not be deleted; empty otherwise." }),
+  error: t.String({ description: "Why it failed or could not be deleted; empty otherwise." }),
   prompt: t.String(),
-  model_config_id: t.Optional(uuid("The model it was given; absent: that of the chat.")),
-  coding_agent: t.Optional(t.String({ description: "The coding agent that its chat is led with." })),
-  workspace_id: uuid("The fork, once it is there."),
+  model_config_id: t.Optional(uuid("Its model; absent: the chat's model.")),
+  coding_agent: t.Optional(t.String({ description: "The coding agent of its chat." })),
+  workspace_id: uuid("The fork, once it exists."),
   workspace_name: t.String(),
-  chat_id: uuid("The copy of the chat, once it is there."),
+  chat_id: uuid("The copy of the chat, once it exists."),
   changes: t.Optional(TrialChanges),
-  changes_error: t.String({ description: "Why its changes are not known; empty otherwise." }),
+  changes_error: t.String({ description: "Why its changes are unknown; empty otherwise." }),
   check: t.Optional(TrialCheck),
   cost_micros: t.Integer({
-    description: "Millionths of a US dollar that its chat has cost; calls without a price count as 0.",
+    description: "Cost of its chat in millionths of a US dollar; calls without a price count as 0.",
   }),
   started_at: t.Optional(time("When its chat got the prompt.")),
   ended_at: t.Optional(time("When its last turn ended.")),
@@ -71,27 +71,27 @@ export type TrialWay = Static<typeof TrialWay>;
 
 export const Trial = namedObject("Trial", {
   id: uuid(),
-  chat_id: uuid("The chat that the ways begin with."),
-  workspace_id: uuid("The workspace that the ways begin with."),
+  chat_id: uuid("The chat that the ways start from."),
+  workspace_id: uuid("The workspace that the ways start from."),
   owner_id: uuid(),
   status: named(
     "TrialStatus",
     oneOf(
       TRIAL_STATUSES,
-      "`ready`: every way has ended, and one of them can be kept. `keeping`, `discarding`: the forks are being deleted.",
+      "`ready`: all ways are done, and one of them can be kept. `keeping`, `discarding`: the forks are being deleted.",
     ),
   ),
-  error: t.String({ description: "Why the last way that was to be kept was not; empty otherwise." }),
-  check_command: t.String({ description: "Empty if nothing is checked." }),
+  error: t.String({ description: "Why the last attempt to keep a way failed; empty otherwise." }),
+  check_command: t.String({ description: "Empty if there is no check." }),
   check_timeout_seconds: t.Integer(),
-  kept_way: t.Optional(t.Integer({ description: "The way that is being kept, or was." })),
+  kept_way: t.Optional(t.Integer({ description: "The way that is being kept or was kept." })),
   ways: t.Array(TrialWay),
   created_at: time(),
   updated_at: time(),
 });
 export type Trial = Static<typeof Trial>;
 
-export const Trials = namedObject("Trials", { trials: t.Array(Trial, { description: "The newest first." }) });
+export const Trials = namedObject("Trials", { trials: t.Array(Trial, { description: "Newest first." }) });
 export type Trials = Static<typeof Trials>;
 
 const prompt = (description: string) => t.Optional(t.String({ maxLength: 100_000, description }));
@@ -113,20 +113,19 @@ export type CreateTrialWay = Static<typeof CreateTrialWay>;
 export const CreateTrial = named(
   "CreateTrial",
   strictObject({
-    prompt: prompt("What each way is asked, where it has no prompt of its own."),
+    prompt: prompt("The prompt of ways without one of their own."),
     count: t.Optional(t.Integer({ minimum: MIN_WAYS, maximum: MAX_WAYS, description: "How many ways; default 3." })),
     ways: t.Optional(
       t.Array(CreateTrialWay, {
         minItems: MIN_WAYS,
         maxItems: MAX_WAYS,
-        description: "The ways, where they differ from each other.",
+        description: "The ways, if they have prompts or models of their own.",
       }),
     ),
     check_command: t.Optional(
       t.String({
         maxLength: 10_000,
-        description:
-          "Runs by `sh -c` in the agent's folder of each fork when its turn has ended. Empty: nothing is checked.",
+        description: "Runs with `sh -c` in the agent's folder of each fork when its turn ends. Empty: no check.",
       }),
     ),
     check_timeout_seconds: t.Optional(
@@ -143,7 +142,7 @@ export const KeepWay = named(
 
 const TrialFolderDiff = namedObject("TrialFolderDiff", {
   root: t.String({ description: "Absolute path of the folder or repository in the workspace." }),
-  unified_diff: t.String({ description: "Without files that are too large, which it says." }),
+  unified_diff: t.String({ description: "Omits files that are too large and says so." }),
 });
 
 export const TrialDiff = namedObject("TrialDiff", { folders: t.Array(TrialFolderDiff) });

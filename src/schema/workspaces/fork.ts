@@ -18,12 +18,12 @@ export const MAX_OPEN_FORKS = 5;
 
 const ForkedChat = namedObject("ForkedChat", {
   from_chat_id: uuid(),
-  chat_id: uuid("The copy, once it is there."),
+  chat_id: uuid("The copy, once it exists."),
 });
 
 const ForkCopy = namedObject("ForkCopy", {
-  workspace_id: uuid("The new workspace, once it is there."),
-  name: t.String({ description: "The name that was planned; another one if that was taken in the meantime." }),
+  workspace_id: uuid("The new workspace, once it exists."),
+  name: t.String({ description: "The planned name, or another one if it was taken in the meantime." }),
   status: named(
     "ForkCopyStatus",
     oneOf(
@@ -37,8 +37,8 @@ const ForkCopy = namedObject("ForkCopy", {
 
 export const Fork = namedObject("Fork", {
   id: uuid(),
-  workspace_id: uuid("The workspace whose files they begin with."),
-  owner_id: uuid("Whose the new workspaces are."),
+  workspace_id: uuid("The workspace whose files they start with."),
+  owner_id: uuid("The owner of the new workspaces."),
   status: named(
     "ForkStatus",
     oneOf(FORK_STATUSES, "`copying`: the files are being copied; `creating`: the workspaces are being created."),
@@ -50,7 +50,7 @@ export const Fork = namedObject("Fork", {
 });
 export type Fork = Static<typeof Fork>;
 
-export const Forks = namedObject("Forks", { forks: t.Array(Fork, { description: "The newest first." }) });
+export const Forks = namedObject("Forks", { forks: t.Array(Fork, { description: "Newest first." }) });
 export type Forks = Static<typeof Forks>;
 
 export const CreateFork = named(
@@ -67,9 +67,7 @@ export const CreateFork = named(
       }),
     ),
     chats: t.Optional(t.Boolean({ description: "Also copy your chats in the workspace; default true." })),
-    home_backup_id: t.Optional(
-      uuid("A home backup of the workspace that they begin with, instead of the files as they are now."),
-    ),
+    home_backup_id: t.Optional(uuid("A home backup of the workspace to start with instead of its current files.")),
     start: t.Optional(t.Boolean({ description: "Start the new workspaces; default false." })),
   }),
 );

@@ -91,7 +91,7 @@ export const WorkspaceActivity = namedObject("WorkspaceActivity", {
       old_deadline: optionalTime("Absent when there was none."),
       new_deadline: optionalTime("Absent when there is none."),
     }),
-    { description: "The newest first, at most 50." },
+    { description: "Newest first, at most 50." },
   ),
 });
 export type WorkspaceActivity = Static<typeof WorkspaceActivity>;

@@ -64,7 +64,7 @@ export const Snapshot = namedObject("Snapshot", {
 export type Snapshot = Static<typeof Snapshot>;
 
 export const Snapshots = namedObject("Snapshots", {
-  snapshots: t.Array(Snapshot, { description: "The newest first." }),
+  snapshots: t.Array(Snapshot, { description: "Newest first." }),
   bytes: t.Integer({ minimum: 0, description: "Size of all of them." }),
   limit: t.Integer({ description: "How many a workspace can have." }),
   method: t.Optional(method),

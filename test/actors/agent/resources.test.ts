@@ -55,7 +55,7 @@ test("[AG-25] the owner hears of a level when it becomes worse, and of processes
     [
       "ada",
       "dev ran out of memory",
-      "The kernel ended npm run build, a process. Run less in it at a time, or give it more memory.",
+      "The kernel killed npm run build, a process. Run fewer programs at a time, or give the workspace more memory.",
       "memory:w:0",
     ],
   ]);

@@ -338,7 +338,7 @@ test("[PE-18] people have their own time to allow a call, and the model is told 
   );
   const late = { now: at.now + 86_400_000, first_id: 1, type: "cancel_requires_action" } as const;
   expect(transition(waiting, { ...late, now: late.now - 1 }).kind).toBe("stale");
-  expect(JSON.stringify(after(waiting, late).inserted)).toContain("Nobody allowed or denied this call in time");
+  expect(JSON.stringify(after(waiting, late).inserted)).toContain("This call was not approved in time");
 });
 
 test("[CH-8] an interrupted turn keeps what it has said, then the oldest waiting message begins", () => {

@@ -32,13 +32,16 @@ test("[AG-26] a container ended for memory is shown once: in the agent's resourc
   const side = agents.find(({ name }) => name === "side")?.id;
   const lines = await admin.get<{ output: string }[]>(`/api/v2/workspaceagents/${side}/logs`);
   expect(lines.map(({ output }) => output)).toEqual([
-    "Memory ran out: the kernel ended the container db, which reached its memory limit.",
+    "Out of memory: the kernel killed the container db, which reached its memory limit.",
   ]);
   const inbox = await until(async () => {
     const { notifications } = await admin.get("/api/v2/notifications/inbox");
     return notifications.length > 0 && (notifications as { title: string; content: string }[]);
   });
   expect(inbox.map(({ title, content }) => [title, content])).toEqual([
-    ["dev ran out of memory", "The kernel ended container db. Run less in it at a time, or give it more memory."],
+    [
+      "dev ran out of memory",
+      "The kernel killed container db. Run fewer programs at a time, or give the workspace more memory.",
+    ],
   ]);
 });

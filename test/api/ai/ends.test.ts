@@ -1,4 +1,4 @@
-// Calls of the model gateway that end otherwise than their provider meant: left, cut, unreadable, beyond belief, or without their token.
+// Calls of the AI gateway that end otherwise than their provider meant: left, cut, unreadable, beyond belief, or without their token.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import { Client } from "#src/client.ts";

@@ -1,4 +1,4 @@
-// The model gateway as its callers use it: through the SDKs that the providers themselves publish, and by plain HTTP where those are too polite.
+// The AI gateway as its callers use it: through the SDKs that the providers themselves publish, and by plain HTTP where those are too polite.
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import Anthropic from "@anthropic-ai/sdk";
 import { GoogleGenAI } from "@google/genai";

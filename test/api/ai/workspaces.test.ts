@@ -1,4 +1,4 @@
-// The model gateway inside workspaces: what programs find there, and how long it counts.
+// The AI gateway inside workspaces: what programs find there, and how long it counts.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { knownSecrets } from "#domain/chats/known-secrets.ts";
 import { SecretMask } from "#src/tools/mask.ts";

@@ -140,8 +140,8 @@ describe("an app or a port", () => {
     // Not just started: nothing may still come up.
     await contextOf(other.server).store.commit([{ sql: "update agents set ready_at = 1", rows: [[]] }]);
     const silent = await look();
-    expect(silent).toMatchObject({ status: 502, message: "The app does not answer." });
-    expect(silent.html).toContain("<h1>The app does not answer</h1>");
+    expect(silent).toMatchObject({ status: 502, message: "The app is not responding." });
+    expect(silent.html).toContain("<h1>The app is not responding</h1>");
     const response = await other.get(other.path("mine"), { token, headers: page });
     expect(response.headers.get("content-type")).toBe("text/html; charset=utf-8");
     expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'none'; style-src 'sha256-[\w+/=]+'/);

@@ -147,7 +147,7 @@ test("[BU-5] while open calls may use the rest up, another one is told to come b
   const call = await world.upstream.next();
   const second = await ask();
   expect([second.status, second.headers.get("retry-after")]).toEqual([429, "5"]);
-  expect(await second.text()).toContain("Open model calls may use up the rest of the monthly budget of everyone");
+  expect(await second.text()).toContain("The rest of the monthly budget of everyone is reserved");
   call.answer(200, { model: "test-model", choices: [], usage: { prompt_tokens: 0, completion_tokens: 1 } });
   expect(await (await first).json()).toMatchObject({ model: "test-model" });
   expect(await use(world, 1)).toBe(200);

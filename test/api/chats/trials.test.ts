@@ -188,9 +188,9 @@ testInside(
 
     const trial = await admin.post<Trial>(path, { ...body, check_command: "cat answer", count: 2 });
     const at = `${path}/${trial.id}`;
-    expect(await refused(body)).toStartWith("409: Ways of this chat are open already");
+    expect(await refused(body)).toStartWith("409: This chat already has open ways");
     expect((await admin.fetch("GET", `/api/v2/chats/${nowhere.id}/trials/${trial.id}`)).status).toBe(404);
-    expect(await refused({ way: 1 }, `${at}/keep`)).toStartWith("409: Way 1 has not ended yet");
+    expect(await refused({ way: 1 }, `${at}/keep`)).toStartWith("409: Way 1 is still working");
     for (const one of [await models.next(), await models.next()]) write(one);
     await until(async () => (await world.wayStates(trial)).join() === "needs_you,needs_you");
     const chats = trial.ways.map(({ chat_id }) => chat_id);

@@ -89,7 +89,7 @@ describe("the deadline of a request", () => {
     const answer = await answerOf(slow);
     expect(answer?.status).toBe(503);
     expect(answer?.headers.get("retry-after")).toBe("1");
-    expect(JSON.parse(answer?.text as string)).toEqual({ message: "The request took too long and was given up." });
+    expect(JSON.parse(answer?.text as string)).toEqual({ message: "The request took too long and was canceled." });
     expect((await call(server.url, head("GET", "/api/v2/buildinfo")))?.status).toBe(200);
   });
 });

@@ -104,6 +104,6 @@ test("[CP-73] a database that does not answer is named, and is not taken for too
     const response = errorResponse(new CommitError(reason, "no primary answers"), request);
     return [response.status, response.headers.get("retry-after"), ((await response.json()) as Generic).message];
   };
-  expect(await answer("unreachable")).toEqual([503, "1", "The server's database does not answer. Please retry."]);
+  expect(await answer("unreachable")).toEqual([503, "1", "The server's database is not responding. Please retry."]);
   expect(await answer("overloaded")).toEqual([503, "1", "The server is overloaded. Please retry."]);
 });

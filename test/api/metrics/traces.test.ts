@@ -137,7 +137,7 @@ test("[OP-25] a turn has its model calls with tokens, its tools and MCP calls, a
     expect(receiver.texts.join("\n")).not.toContain(canary);
 }, 60_000);
 
-test("[OP-25] a call of the model gateway is a span with provider, model and tokens; model servers learn of the trace only where the setting says so", async () => {
+test("[OP-25] a call of the AI gateway is a span with provider, model and tokens; model servers learn of the trace only where the setting says so", async () => {
   const trace = "aaaabbbbccccddddaaaabbbbccccdddd";
   const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
     method: "POST",

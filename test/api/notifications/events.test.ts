@@ -24,7 +24,7 @@ test("[NO-1] [NO-3] a build that fails is notified of once, with its error", asy
   expect(notifications[0]).toMatchObject({
     title: "Workspace dev failed to start",
     targets: [id],
-    actions: [{ label: "See the build", url: `/workspaces/${id}` }],
+    actions: [{ label: "View build", url: `/workspaces/${id}` }],
   });
   expect(notifications[0]?.content).toContain("no room left");
 });
@@ -86,7 +86,7 @@ test("[NO-6] owners of workspaces hear that their template is deprecated", async
     await admin.patch(`/api/v2/templates/${template_id}`, { deprecation_message: "Use the new one." });
   }
   const { notifications } = await ada.get<Inbox>("/api/v2/notifications/inbox");
-  expect(notifications).toMatchObject([{ content: "You have a workspace of it. Use the new one." }]);
+  expect(notifications).toMatchObject([{ content: "You have a workspace created from it. Use the new one." }]);
   expect(await titlesOf(bob)).toEqual([]);
 });
 

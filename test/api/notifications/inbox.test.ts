@@ -21,7 +21,7 @@ test("[NO-6] [NO-10] [NO-11] those who look after people hear of new ones; a wat
   using watch = await admin.socket("/api/v2/notifications/inbox/watch?format=plaintext");
   await admin.post("/api/v2/notifications/test");
   const test = await watch.json<{ notification: InboxNotification; unread_count: number }>();
-  expect(test.notification.title).toBe("A test notification");
+  expect(test.notification.title).toBe("Test notification");
   const mia = await helper.client.post<{ id: string }>("/api/v2/users", {
     email: "mia@example.com",
     username: "mia",

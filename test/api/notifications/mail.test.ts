@@ -23,7 +23,7 @@ test("[NO-7] what goes by email arrives, signed in, to its owner alone", async (
   await admin.post("/api/v2/notifications/test");
   const letter = await until(() => smtp.letters[0]);
   expect(letter).toMatchObject({ to: [`<${ADMIN.email}>`], user: "me:pass" });
-  expect(letter.text).toContain("Subject: A test notification");
+  expect(letter.text).toContain("Subject: Test notification");
   expect(letter.text).toContain(server.url.href);
   await admin.put(`/api/v2/notifications/templates/${NOTICE_KINDS.test.id}/method`, { method: "inbox" });
   await admin.post("/api/v2/notifications/test");

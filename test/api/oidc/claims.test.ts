@@ -157,7 +157,7 @@ test("[OI-12] a trial shows the claims and what they would give, and changes not
   const refused = await trial("strict", undefined);
   expect([refused.answer.status, refused.result.message]).toEqual([
     401,
-    "Acme did not sign you in. You said no there.",
+    "Acme did not sign you in. You denied access.",
   ]);
 });
 

@@ -176,7 +176,7 @@ test("[OI-3] a callback counts once, in the browser that began it, for ten minut
   // The same code again: the provider has given it away.
   const replay = await fetch(good, { redirect: "manual", headers: { cookie: `service_oidc_state=${kept}` } });
   expect(replay.status).toBe(401);
-  expect(await replay.json()).toMatchObject({ message: "Acme did not agree (invalid_grant)." });
+  expect(await replay.json()).toMatchObject({ message: "Acme rejected the request (invalid_grant)." });
 });
 
 test.each<[string, (token: string) => Promise<string>]>([
@@ -217,12 +217,9 @@ test("[OI-3] afterwards the browser goes to a path of this server and to no othe
 
 test("[OI-8] who says no, and a provider that fails, is said in words", async () => {
   const no = await signIn(undefined);
-  expect([no.token, no.text.includes("You said no there.")]).toEqual([undefined, true]);
+  expect([no.token, no.text.includes("You denied access.")]).toEqual([undefined, true]);
   const gone = await fetch(start("gone"), { redirect: "manual" });
-  expect([gone.status, ((await gone.json()) as { message: string }).message]).toEqual([
-    503,
-    "gone cannot be asked now.",
-  ]);
+  expect([gone.status, ((await gone.json()) as { message: string }).message]).toEqual([503, "gone cannot be reached."]);
   expect((await fetch(start("nowhere"), { redirect: "manual" })).status).toBe(404);
   idp.who = ann;
   const browser = new Browser();

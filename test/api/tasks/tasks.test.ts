@@ -290,7 +290,7 @@ test("[TK-9] what leads a task is the agent or model asked for, else the templat
   expect([refused.status, await refused.json()]).toEqual([
     400,
     expect.objectContaining({
-      message: 'The coding agent "second" is turned off.',
+      message: 'The coding agent "second" is disabled.',
       validations: [{ field: "coding_agent", detail: "Choose another agent or a model." }],
     }),
   ]);
@@ -302,7 +302,7 @@ test("[TK-9] what leads a task is the agent or model asked for, else the templat
     const now = await read(standard);
     return now.status === "error" && now;
   });
-  expect(failed.current_state?.message).toContain('The coding agent "second" is turned off.');
+  expect(failed.current_state?.message).toContain('The coding agent "second" is disabled.');
   await world.admin.patch<unknown>(at, { default_coding_agent: "" });
   await agent("second", true);
   await ada.post<unknown>(path(standard, "/pause"), undefined);

@@ -46,7 +46,7 @@ test("[DR-6] a worker is asked to plan; when it is lost another is asked, and it
   second.say({ type: "log", job_id, lines: [{ level: "info", stage: "Planning", output: "could be done" }] });
   second.say({ type: "done", job_id, state: null });
   const lines = await awaitLine(admin, at);
-  expect(lines.slice(-2)).toEqual(["could be done", "Would make external_workspace main with the agent main."]);
+  expect(lines.slice(-2)).toEqual(["could be done", "Would create external_workspace main with the agent main."]);
   expect(await admin.get<ProvisionerJob>(at)).toMatchObject({ status: "succeeded", worker_name: "second" });
 });
 

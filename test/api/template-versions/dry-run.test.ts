@@ -37,7 +37,7 @@ test("[DR-1] a dry run plans with the values given, is followed to its end, and 
   expect(job).toMatchObject({ type: "template_version_dry_run", metadata: { workspace_name: "mine" } });
   expect(Object.keys(job.input)).toEqual(["template_version_id"]);
   const { lines, code } = await follow(member, at);
-  expect(lines).toEqual(["one", "two", "Would make echo_workspace main with the agent main."]);
+  expect(lines).toEqual(["one", "two", "Would create echo_workspace main with the agent main."]);
   expect(code).toBe(1000);
   expect(await member.get<ProvisionerJob>(at)).toMatchObject({ status: "succeeded" });
   const [resource] = await member.get<PlannedResource[]>(`${at}/resources`);

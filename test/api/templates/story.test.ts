@@ -62,7 +62,7 @@ describe("from upload to template", () => {
     expect(code).toBe(1000);
     expect(lines.map(({ output }) => output)).toEqual([
       "Found template.yaml.",
-      "The template is good: provisioner echo, 1 resource, 1 agent, 0 parameters.",
+      "The template is valid: provisioner echo, 1 resource, 1 agent, 0 parameters.",
     ]);
     const version = await admin.get<TemplateVersion>(`/api/v2/templateversions/${made.id}`);
     expect(version).toMatchObject({ readme: "# Read me\n", message: "first", archived: false });

@@ -67,7 +67,7 @@ test("[DF-1] each sets and removes dotfiles of their own; what Git would not clo
   }
   const words = await ada.put(D, { url: "https://t0ken@git.example.com/a/b" }).catch((error) => error);
   expect((words as ApiError).body.validations).toEqual([
-    { field: "url", detail: "must not hold a password or token: link your account at the host instead" },
+    { field: "url", detail: "must not contain a password or token; link your account at the host instead" },
   ]);
   expect(await ada.get<Dotfiles>(D)).toEqual(SET);
   expect([

@@ -46,7 +46,7 @@ test("[LP-9] [TP-36] a member is not shown the template and is refused a workspa
   expect(await offered(member)).toEqual(["docker"]);
   const refused = await refusal(createWorkspace(member, local.id));
   expect(refused.status).toBe(403);
-  expect(refused.message).toContain("Only owners of the deployment have local workspaces");
+  expect(refused.message).toContain("Only owners of the deployment can have local workspaces");
   expect(refused.message).toContain("allow_local_provisioner_for_members");
   expect(await member.get<object>("/api/v2/workspaces")).toMatchObject({ count: 0 });
 
@@ -71,7 +71,7 @@ test("[LP-9] an owner cannot make one for a member, and starts no version that s
   const theirs = await makeTemplate(lead, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");
   const started = await refusal(createWorkspace(admin, theirs.id));
   expect(started.status).toBe(403);
-  expect(started.message).toContain("only from versions that an owner has made");
+  expect(started.message).toContain("only from template versions that an owner created");
 });
 
 test("[LP-16] nobody promotes a local version whose starts would be refused", async () => {
@@ -162,11 +162,11 @@ testAnywhere("[CF-15] doctor says whether local workspaces are offered, to whom,
     ]);
     return printed.split("\n").find((one) => one.includes("local workspaces")) ?? "";
   };
-  expect(await line()).toMatch(/^ok .*offered to owners of the deployment/);
-  expect(await line("--allow-local-provisioner-for-members")).toMatch(/^WARN .*offered to everybody with an account/);
+  expect(await line()).toMatch(/^ok .*available to owners of the deployment/);
+  expect(await line("--allow-local-provisioner-for-members")).toMatch(/^WARN .*available to everyone with an account/);
   const behind = "--access-url=https://slipway.example.com";
-  expect(await line(behind)).toMatch(/^ok .*not offered, because access_url is https:\/\/slipway\.example\.com/);
+  expect(await line(behind)).toMatch(/^ok .*off, because access_url is https:\/\/slipway\.example\.com/);
   expect(await line(behind, "--allow-local-provisioner-off-loopback")).toMatch(
-    /^WARN .*whatever the server's user can/,
+    /^WARN .*everything there that the server's user can/,
   );
 });

@@ -183,7 +183,7 @@ test("[PB-17] a preset that cannot be kept ready says why in the health report a
     return all.length > 0 ? all : undefined;
   });
   expect(found).toMatchObject({ severity: "warning", dismissed: false });
-  expect(found?.detail).toStartWith(`preset Small of template ${template.name} cannot be kept ready: `);
+  expect(found?.detail).toStartWith(`preset Small of template ${template.name} cannot be prebuilt: `);
   expect(found?.detail).toContain("region");
   const read = (client: Client) =>
     client.get<(Preset & { prebuild_problem?: string })[]>(
@@ -211,7 +211,7 @@ test("[PB-17] a preset of local workspaces on a server that starts none says so,
     const [preset] = await admin.get<(Preset & { prebuild_problem?: string })[]>(path);
     return preset?.prebuild_problem;
   });
-  expect(problem).toContain("local workspaces");
+  expect(problem).toContain("Local workspaces");
 });
 
 testInside("[PB-4] a build that fails is tried again later and later, and given up after the third time", async () => {
@@ -306,7 +306,7 @@ testInside("[PB-18] what is paused makes and removes none, and goes on at once a
   for (let i = 0; i < 5; i++) await scheduler.tick();
   expect((await owned(admin, "prebuilds")).count).toBe(0);
   const report = await admin.get<HealthReport>("/api/v2/debug/health?force=true");
-  expect(JSON.stringify(report)).toContain("Keeping workspaces ready is paused.");
+  expect(JSON.stringify(report)).toContain("Prebuilt workspaces are paused.");
   const { client: ada } = await newPerson(admin, "ada");
   const refused = await ada.fetch("PUT", "/api/v2/prebuilds/settings", { reconciliation_paused: false });
   expect(refused.status).toBe(403);

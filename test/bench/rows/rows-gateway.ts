@@ -1,4 +1,4 @@
-// The row about the model gateway: what a call through it takes beyond the same call made directly. The model is model-source.ts; the floor is the
+// The row about the AI gateway: what a call through it takes beyond the same call made directly. The model is model-source.ts; the floor is the
 // benchmark's own process that asks it without a server between them.
 import { mkdtempSync } from "node:fs";
 import { join } from "node:path";

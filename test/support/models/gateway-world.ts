@@ -1,4 +1,4 @@
-// A server with the model gateway enabled, and tokens that may call it.
+// A server with the AI gateway enabled, and tokens that may call it.
 
 import type { GatewayCalls, GatewaySettings } from "#schema/ai/gateway.ts";
 import type { Client } from "#src/client.ts";

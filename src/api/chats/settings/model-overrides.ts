@@ -34,7 +34,7 @@ export const modelOverrides = (ctx: ApiContext) => {
     if (target.id !== caller.user_id) throw forbidden("Each chooses their own models.");
     if (!(id in caller.organizations)) throw notFound();
     if (!(await readChatSetting(ctx.store, "allow_model_overrides"))) {
-      throw forbidden("An administrator has to allow this first.");
+      throw forbidden("An administrator must allow this first.");
     }
     return id;
   };
