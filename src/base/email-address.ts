@@ -12,7 +12,7 @@ const OTHER_DOTS = "\\u3002\\uff0e\\uff61";
 export const EMAIL_PATTERN = `^[^${OUTSIDE}]+@[^${OUTSIDE}${OTHER_DOTS}]*[^${OUTSIDE}${OTHER_DOTS}.]$`;
 
 export const EMAIL_MISTAKE =
-  "must be an email address such as ada@example.com, without control characters, invisible characters, marks that turn the direction of writing, or a dot at its end";
+  "must be an email address such as ada@example.com, without control characters, invisible characters, bidirectional marks, or a trailing dot";
 
 const pattern = new RegExp(EMAIL_PATTERN);
 

@@ -63,7 +63,7 @@ export class Encryption {
   open(envelope: string, context: string): string {
     const [version, name, body = ""] = envelope.split(".");
     if (version !== VERSION) throw new UnsealError("the sealed value has an unknown form");
-    if (name !== this.#name) throw new UnsealError("the value was sealed with another key than encryption.key");
+    if (name !== this.#name) throw new UnsealError("the value was encrypted with another key than encryption.key");
     const bytes = Buffer.from(body, "base64url");
     if (bytes.length < NONCE_BYTES + TAG_BYTES) throw new UnsealError("the sealed value is cut off");
     const decipher = createDecipheriv(ALGORITHM, this.#key, bytes.subarray(0, NONCE_BYTES))
@@ -99,7 +99,7 @@ export const openEncryption = (directory: string): Encryption => {
   const text = readIfThere(file);
   if (text === undefined) return new Encryption(makeKey(directory, file));
   if (!/^[0-9a-f]{64}\s*$/.test(text))
-    throw new EncryptionKeyError(`${file} is damaged: it must hold 64 hexadecimal digits`);
+    throw new EncryptionKeyError(`${file} is damaged: it must contain 64 hexadecimal digits`);
   chmodSync(file, 0o600);
   return new Encryption(Buffer.from(text.trim(), "hex"));
 };
@@ -107,7 +107,9 @@ export const openEncryption = (directory: string): Encryption => {
 /** A key that is given in words: 64 hexadecimal digits. Throws `EncryptionKeyError`. */
 export const parseEncryptionKey = (digits: string): Encryption => {
   if (!/^[0-9a-f]{64}\s*$/.test(digits))
-    throw new EncryptionKeyError("encryption_key must be 64 hexadecimal digits, such as `openssl rand -hex 32` makes");
+    throw new EncryptionKeyError(
+      "encryption_key must be 64 hexadecimal digits, such as printed by `openssl rand -hex 32`",
+    );
   return new Encryption(Buffer.from(digits.trim(), "hex"));
 };
 

@@ -81,7 +81,7 @@ export class Outbound {
       return await this.#send(url, address, request, signal);
     } catch (error) {
       if (error instanceof OutboundError) throw error;
-      if (late.signal.aborted) throw new OutboundError("failed", `${url.host} did not answer in time.`);
+      if (late.signal.aborted) throw new OutboundError("failed", `${url.host} did not respond in time.`);
       throw new OutboundError("failed", `${url.host} cannot be reached (${failureWords(error)}).`, error);
     } finally {
       limit.cancel();
@@ -171,7 +171,7 @@ export class Outbound {
 
 const checkScheme = (url: URL): void => {
   if (url.protocol === "https:" || url.protocol === "http:") return;
-  throw new OutboundError("refused", `${url.protocol}// is not called: only http and https are.`);
+  throw new OutboundError("refused", `${url.protocol}// is not supported: use http or https.`);
 };
 
 /** What `fetch` is given so that this address is connected to and no other. */

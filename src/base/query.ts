@@ -23,7 +23,7 @@ export class SearchQuery {
 
   constructor(text: string) {
     const { words, closed } = split(text.toLowerCase());
-    if (!closed) this.refuse("q", "A quote is opened and never closed.");
+    if (!closed) this.refuse("q", "A quote is not closed.");
     const terms: Term[] = [];
     const free: string[] = [];
     for (const word of words) {
@@ -128,7 +128,7 @@ export class SearchQuery {
   end(message: string): void {
     const unknown = this.#terms.map((term) => term.key).filter((key) => !this.#asked.has(key));
     const known = [...this.#asked].join(", ");
-    for (const key of new Set(unknown)) this.refuse(key, `This key is not known. Known are ${known}.`);
+    for (const key of new Set(unknown)) this.refuse(key, `This key is unknown. Known keys are ${known}.`);
     if (this.#problems.length > 0) throw invalid(message, this.#problems);
   }
 
@@ -139,7 +139,7 @@ export class SearchQuery {
 
   #single(key: string): readonly Term[] {
     const terms = this.#of(key);
-    if (terms.length > 1) this.refuse(key, "This key may be given only once.");
+    if (terms.length > 1) this.refuse(key, "This key can be given only once.");
     return terms;
   }
 

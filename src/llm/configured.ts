@@ -126,7 +126,7 @@ export class ConfiguredModels implements LanguageModels {
   /** Why a chat has no model: the problem with the default one. */
   #whyNone(): ModelError {
     const found = [...this.#found.values()].find(({ config }) => config.is_default);
-    return (found && findProblem(found)) ?? new ModelError("config", "There is no model that can be used.");
+    return (found && findProblem(found)) ?? new ModelError("config", "There is no usable model.");
   }
 }
 

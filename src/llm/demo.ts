@@ -174,8 +174,8 @@ const aboutResults = ({ messages }: ModelRequest): string => {
 /** What a person wants to know of a command that has run. */
 const aboutRun = (result: unknown): string => {
   const { output = "", error, exit_code } = (result ?? {}) as { output?: string; error?: string; exit_code?: number };
-  const end = error ?? (exit_code === 0 ? "The command has ended well." : `The command has ended with ${exit_code}.`);
-  return output === "" ? `${end} It has printed nothing.` : `\`\`\`\n${output.trimEnd()}\n\`\`\`\n\n${end}`;
+  const end = error ?? (exit_code === 0 ? "Command succeeded." : `Command failed with exit code ${exit_code}.`);
+  return output === "" ? `${end} It printed nothing.` : `\`\`\`\n${output.trimEnd()}\n\`\`\`\n\n${end}`;
 };
 
 const parsed = (text: string): unknown => {
@@ -211,8 +211,8 @@ const agentWords = ({ messages }: Pick<ModelRequest, "messages">): string | unde
   const [answer, ...more] = resultsIn(messages);
   if (answer?.tool_name !== "wait_agent" || answer.is_error || more.length > 0) return undefined;
   const { report = "", last_error, timed_out } = answer.result as Report;
-  if (timed_out) return "The agent is still at work.";
-  return last_error === undefined ? `The agent reports: ${report}` : `The agent has failed: ${last_error}`;
+  if (timed_out) return "The agent is still working.";
+  return last_error === undefined ? `The agent reports: ${report}` : `The agent failed: ${last_error}`;
 };
 
 type Report = { report?: string; last_error?: string; timed_out?: boolean };

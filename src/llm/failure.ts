@@ -22,9 +22,9 @@ const MESSAGES: Readonly<Record<ChatErrorKind, Sentence>> = {
   missing_key: (provider) => `${provider} has no API key yet.`,
   overloaded: (provider) => `${provider} is overloaded.`,
   provider_disabled: (provider) => `${provider} is disabled.`,
-  rate_limit: (provider) => `${provider} limits the rate of requests.`,
+  rate_limit: (provider) => `The rate limit of ${provider} is exceeded.`,
   stream_silence_timeout: (provider) => `${provider} stopped sending its answer.`,
-  timeout: (provider) => `${provider} did not answer in time.`,
+  timeout: (provider) => `${provider} did not respond in time.`,
   usage_limit: (provider) => `The quota at ${provider} is used up.`,
 };
 
@@ -34,17 +34,17 @@ const REASONS: Readonly<Record<FailureReason, Sentence>> = {
   broke_off: (provider) => `The connection to ${provider} broke off before the answer was complete.`,
   empty: (provider) => `${provider} sent an empty answer, twice in a row.`,
   budget: () => "A budget of this chat is used up.",
-  budget_held: () => "Other model calls may use up the rest of a budget. The next try follows when they have ended.",
+  budget_held: () => "The rest of a budget is reserved for other model calls. The chat retries when they are done.",
   gone: () => "The model of this chat has been removed. Choose another model for the next message.",
   model_disabled: (provider) =>
     `The model of this chat is disabled at ${provider}. Choose another model for the next message.`,
   spend_limit: () => "The spend limit of this chat's owner is reached.",
   too_long: (provider) =>
-    `This chat is too long for its model at ${provider}, and could not be made short enough. Edit an earlier message, or begin a new chat.`,
+    `This chat is too long for its model at ${provider}, and could not be made short enough. Edit an earlier message, or start a new chat.`,
   web_page: (provider) =>
-    `${provider} answered with a web page in the place of an answer. Is its base URL right, and is it reached without a sign-in?`,
-  unknown_host: (provider) => `${provider} cannot be reached: the host name of its address cannot be found.`,
-  unreachable: (provider) => `${provider} cannot be reached: nothing accepts connections at its address.`,
+    `${provider} responded with a web page. Check its base URL, and that it can be reached without signing in.`,
+  unknown_host: (provider) => `${provider} cannot be reached: its host name cannot be resolved.`,
+  unreachable: (provider) => `${provider} cannot be reached: its address refuses connections.`,
 };
 
 /** Whose model was asked, where the error does not say so. */
@@ -63,7 +63,7 @@ export const toChatError = (error: unknown, { provider, provider_name = "" }: Pr
   const message = sentence(isLongWait ? MESSAGES.rate_limit : words, error.display_name || provider_name || by);
   return {
     kind,
-    message: isLongWait ? `${message} It asks to wait until ${rfc3339(now + retry_after_ms)}.` : message,
+    message: isLongWait ? `${message} It asks to retry after ${rfc3339(now + retry_after_ms)}.` : message,
     ...(error.message ? { detail: [...error.message].slice(0, DETAIL_LIMIT).join("") } : {}),
     ...(by ? { provider: by } : {}),
     retryable,

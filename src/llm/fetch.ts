@@ -69,9 +69,7 @@ const checkedUrl = async (url: URL, may: MayReach, resolve: Resolve): Promise<UR
   for (const address of isNamed ? [] : addresses) {
     const place = placeOfAddress(address);
     if (place === "never" || (place === "private" && !may.private)) {
-      throw refused(
-        `${host} is no public address; the setting model_hosts names those that may be reached all the same`,
-      );
+      throw refused(`${host} is not a public address. To allow it, add it to the setting model_hosts`);
     }
   }
   // With TLS the certificate proves who answers; without it the name could lead elsewhere by now.

@@ -41,8 +41,7 @@ export const listModels = async (fetch: GuardedFetch, asked: Asked, signal: Abor
     signal.throwIfAborted();
     throw new ListProblem(`${url} cannot be reached: ${error instanceof Error ? error.message : "unknown reason"}.`);
   });
-  if (response.status === 401 || response.status === 403)
-    throw new ListProblem("The provider does not accept the key.");
+  if (response.status === 401 || response.status === 403) throw new ListProblem("The provider rejected the key.");
   // A server of one's own may answer chats and have no list.
   if (response.status === 404 || response.status === 405) return [];
   if (!response.ok) throw new ListProblem(`${url} answered ${response.status}.`);

@@ -62,7 +62,7 @@ const checkType = (parameter: ManifestParameter, value: string): string | undefi
     case "bool":
       return value === "true" || value === "false" ? undefined : "must be true or false";
     case "list(string)":
-      return parseList(value) ? undefined : `must be a JSON list of at most ${LIST_LIMIT} texts`;
+      return parseList(value) ? undefined : `must be a JSON list of at most ${LIST_LIMIT} strings`;
     case "string":
       return undefined;
   }
@@ -161,7 +161,7 @@ export const resolveParameters = ({ manifest, given, previous, preset }: Paramet
       value === undefined
         ? "is required"
         : fixed
-          ? "cannot be changed after the workspace was made"
+          ? "cannot be changed after the workspace was created"
           : checkValue(parameter, value, before);
     if (reason) validations.push({ field: name, detail: reason });
     else values[name] = value as string;

@@ -8,7 +8,7 @@ const HIDDEN_IN_LINES = HIDDEN.replace("\\u0000-\\u001f", "\\u0000-\\u0008\\u000
 
 type Options = Pick<StringOptions, "minLength" | "maxLength" | "description">;
 
-const NO_HIDDEN = "must not hold control characters, invisible characters or marks that turn the direction of writing";
+const NO_HIDDEN = "must not contain control characters, invisible characters or bidirectional marks";
 
 /** A name or title as people write it. */
 export const lineText = (options: Options = {}): TString =>

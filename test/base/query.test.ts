@@ -62,7 +62,7 @@ describe("keys", () => {
     const query = new SearchQuery("status:active,dormant status:suspended name:a name:b");
     expect(query.choices("status", ["active", "dormant", "suspended"])).toEqual(["active", "dormant", "suspended"]);
     query.text("name");
-    expect(problemsOf(query)).toEqual(["name: This key may be given only once."]);
+    expect(problemsOf(query)).toEqual(["name: This key can be given only once."]);
     const several = new SearchQuery("status:active,dormant");
     several.choice("status", ["active", "dormant"]);
     expect(problemsOf(several)).toEqual(["status: This key takes one value."]);
@@ -72,7 +72,7 @@ describe("keys", () => {
     const query = new SearchQuery("nmae:a nmae:b");
     query.text("name");
     query.flag("dormant");
-    expect(problemsOf(query)).toEqual(["nmae: This key is not known. Known are name, dormant."]);
+    expect(problemsOf(query)).toEqual(["nmae: This key is unknown. Known keys are name, dormant."]);
   });
 
   test("[QG-7] a value of the wrong kind is refused with what is allowed", () => {

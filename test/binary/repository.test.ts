@@ -108,7 +108,7 @@ testNeeding(
     const other = await small.admin.post<Workspace>("/api/v2/users/me/workspaces", body);
     const { workspace: made } = await awaitAgent(small.admin, other.id);
     const lines = await small.admin.get<{ output: string }[]>(`/api/v2/workspacebuilds/${made.latest_build.id}/logs`);
-    expect(lines.map(({ output }) => output).join("\n")).toContain("which was used longest ago.");
+    expect(lines.map(({ output }) => output).join("\n")).toContain("the least recently used one.");
     await deleteAll(small, other.id);
     await deleteAll(world, id);
   },

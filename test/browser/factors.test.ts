@@ -26,7 +26,7 @@ testNeeding(
       alone: "/account/security",
       misfits: [],
     });
-    expect(told.wrong).toContain("not the code");
+    expect(told.wrong).toContain("doesn't match");
     expect(told.refused).toContain("wrong or was used");
     const origin = context.accessUrl.origin;
     expect(requests.filter((url) => !url.startsWith(origin) && !url.startsWith("data:"))).toEqual([]);

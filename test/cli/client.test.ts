@@ -185,7 +185,7 @@ describe("workspaces", () => {
     expect(await run("workspaces create boxed --template boxes")).toMatchObject({ code: 1 });
     const failed = await run("workspaces delete boxed --yes");
     expect(failed.code).toBe(1);
-    expect(failed.err).toMatch(/deleting boxed failed: The Docker Engine does not answer at .*/);
+    expect(failed.err).toMatch(/deleting boxed failed: The Docker Engine is not responding at .*/);
     expect(failed.err).toContain("delete it anyway with `slipway workspaces delete boxed --orphan`");
     expect(await run("workspaces delete boxed --orphan --yes")).toMatchObject({ code: 0, out: "boxed is deleted.\n" });
   }, 120_000);

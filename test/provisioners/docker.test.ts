@@ -229,16 +229,16 @@ test("[PV-4] no engine, a host that cannot be used and a program that does not f
     new DockerProvisioner({ host, clock: systemClock, program, accessUrl: () => new URL("http://x") });
   const { signal } = new AbortController();
   await expect(at("unix:///nowhere/docker.sock").run(request(), new Notes(), signal)).rejects.toThrow(
-    "The Docker Engine does not answer at unix:///nowhere/docker.sock: there is no such socket",
+    "The Docker Engine is not responding at unix:///nowhere/docker.sock: there is no such socket",
   );
-  const shown = "The Docker Engine does not answer at tcp://127.0.0.1:1:";
+  const shown = "The Docker Engine is not responding at tcp://127.0.0.1:1:";
   await expect(at("tcp://me:hunter2@127.0.0.1:1").run(request(), new Notes(), signal)).rejects.toThrow(shown);
   await expect(at("ssh://elsewhere").run(request(), new Notes(), signal)).rejects.toThrow("docker_host cannot be used");
   engine.images.set("debian:13", { architecture: "arm64" });
   await expect(run()).rejects.toThrow("is for arm64, but the workspace's daemon at hand is for amd64");
   const without = (program?: string) => provisioner({ program }).run(request(), new Notes(), signal);
   await expect(without()).rejects.toThrow("bun run build");
-  await expect(without(import.meta.path)).rejects.toThrow("is no Linux program");
+  await expect(without(import.meta.path)).rejects.toThrow("is not a Linux program");
   await expect(without("/nowhere/slipway")).rejects.toThrow("cannot be read");
 });
 
@@ -287,16 +287,14 @@ test("[PV-1] amounts of memory are read as people write them", async () => {
     1024,
     10240,
   ]);
-  expect(() => parseBytes("lots")).toThrow("is no amount of memory");
-  await expect(run(request({}, { ...docker, memory: "much" }))).rejects.toThrow("much is no amount of memory");
-  await expect(run(request({}, { ...docker, network: "container:other" }))).rejects.toThrow("is no name of a network");
-  await expect(run(request({}, { ...docker, network: "host" }))).rejects.toThrow(
-    "cannot be in the network of the machine",
-  );
+  expect(() => parseBytes("lots")).toThrow("is not an amount of memory");
+  await expect(run(request({}, { ...docker, memory: "much" }))).rejects.toThrow("much is not an amount of memory");
+  await expect(run(request({}, { ...docker, network: "container:other" }))).rejects.toThrow("is not a network name");
+  await expect(run(request({}, { ...docker, network: "host" }))).rejects.toThrow("cannot use the machine");
   for (const image of ["../containers/x", "a/../../volumes", "a?b", "a//b", "/a"]) {
-    await expect(run(request({}, { ...docker, image }))).rejects.toThrow("is no name of an image");
+    await expect(run(request({}, { ...docker, image }))).rejects.toThrow("is not an image name");
   }
-  await expect(run(request({}, { ...docker, cpus: "-1" }))).rejects.toThrow("is no number of processors");
+  await expect(run(request({}, { ...docker, cpus: "-1" }))).rejects.toThrow("is not a number of CPUs");
 });
 
 testNeeding(

@@ -43,7 +43,7 @@ describe("one value", () => {
     [{ ...size, validation: { max: 2, error: "{value} is over {max}" } }, "3", undefined, "3 is over 2"],
     [{ name: "b", type: "bool" }, "yes", undefined, "must be true or false"],
     [{ name: "l", type: "list(string)" }, '["a", "b"]', undefined, undefined],
-    [{ name: "l", type: "list(string)" }, "[1]", undefined, "must be a JSON list of at most 256 texts"],
+    [{ name: "l", type: "list(string)" }, "[1]", undefined, "must be a JSON list of at most 256 strings"],
     [
       { name: "l", type: "list(string)", options: [{ name: "A", value: "a" }] },
       '["a", "b"]',
@@ -100,7 +100,7 @@ describe("the values of a build", () => {
       { name: "moving", value: "2" },
     ];
     expect(refusals(() => resolveParameters({ manifest, given, previous: { kept: "d" } }))).toEqual({
-      kept: "cannot be changed after the workspace was made",
+      kept: "cannot be changed after the workspace was created",
       moving: "must be a number in digits, such as 5 or -0.5",
       unknown: "the template has no parameter of this name",
       needed: "is required",

@@ -111,14 +111,14 @@ export const containerBody = (
 /** `512m`, `4g`; a number alone is bytes. */
 export const parseBytes = (text: string): number => {
   const [, number, unit = ""] = /^(\d+(?:\.\d+)?)\s*([kmgt]?)i?b?$/i.exec(text.trim()) ?? [];
-  if (number === undefined) throw new ProvisionError(`${text} is no amount of memory such as 512m or 4g.`);
+  if (number === undefined) throw new ProvisionError(`${text} is not an amount of memory such as 512m or 4g.`);
   return Math.round(Number(number) * 1024 ** ["", "k", "m", "g", "t"].indexOf(unit.toLowerCase()));
 };
 
 const nanoCpus = (cpus: number | string): number => {
   const number = Number(cpus);
   if (Number.isFinite(number) && number > 0) return Math.round(number * 1e9);
-  throw new ProvisionError(`${cpus} is no number of processors such as 0.5 or 4.`);
+  throw new ProvisionError(`${cpus} is not a number of CPUs such as 0.5 or 4.`);
 };
 
 const hostName = (name: string): string =>

@@ -145,7 +145,7 @@ export class DockerProvisioner implements Provisioner {
   /** A claimed workspace goes on in its containers, whose daemons have their tokens; one that has ended is started again. */
   async #keep(work: Work, containers: readonly Found[]): Promise<{ state: string | null }> {
     const { engine, request, report, signal, stage } = work;
-    if (containers.length === 0) throw new ProvisionError("The workspace that was kept ready is gone.");
+    if (containers.length === 0) throw new ProvisionError("The prebuilt workspace no longer exists.");
     report.log("info", stage, "Giving the running workspace to its owner.");
     for (const { Id } of containers) {
       await engine.json("start the container", "POST", `/containers/${Id}/start`, { signal, fine: [304] });
@@ -156,7 +156,7 @@ export class DockerProvisioner implements Provisioner {
   /** An engine that answers soon, and a program to put into containers. */
   async lacks(): Promise<string | undefined> {
     const end = new AbortController();
-    const late = new Error("The Docker Engine takes too long to answer.");
+    const late = new Error("The Docker Engine takes too long to respond.");
     const timer = this.#options.clock.after(READY_MS, () => end.abort(late));
     try {
       await new Engine(this.#options.host, this.#options.clock).connect(end.signal);
@@ -198,13 +198,15 @@ export class DockerProvisioner implements Provisioner {
       const image = await findImage({ engine, clock: this.#options.clock, report, stage, signal }, wanted);
       const policy = docker.pull ?? "missing";
       if (!image && policy === "never") {
-        throw new ProvisionError(`The image ${wanted} is not there, and its pull policy is never.`);
+        throw new ProvisionError(
+          `The image ${wanted} does not exist on the Docker Engine, and its pull policy is never.`,
+        );
       }
       if (image && resource.agents?.length) {
         checkArchitecture(findProgram(this.#options.program), image.architecture, wanted);
       }
       const fetched = !image || policy === "always" ? "would be fetched" : "is there";
-      report.log("info", stage, `The container ${resource.name} would be made from ${wanted}, which ${fetched}.`);
+      report.log("info", stage, `The container ${resource.name} would be created from ${wanted}, which ${fetched}.`);
     }
   }
 
@@ -248,7 +250,7 @@ export class DockerProvisioner implements Provisioner {
     await step("run", () =>
       engine.json("start the container", "POST", `/containers/${id}/start`, { signal, fine: [304] }),
     );
-    report.log("info", stage, `The container ${resource.name} runs.`);
+    report.log("info", stage, `The container ${resource.name} is running.`);
     return id;
   }
 

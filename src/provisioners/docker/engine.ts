@@ -210,12 +210,12 @@ export class Engine {
     const { code, message } = error as { code?: unknown; message?: unknown };
     const reasons: Record<string, string> = {
       ENOENT: "there is no such socket",
-      FailedToOpenSocket: "there is no such socket, or this program may not use it",
-      EACCES: "this program may not use the socket",
-      ECONNREFUSED: "nobody listens there",
-      ConnectionRefused: "nobody listens there",
+      FailedToOpenSocket: "there is no such socket, or this program may not access it",
+      EACCES: "this program may not access the socket",
+      ECONNREFUSED: "the connection was refused",
+      ConnectionRefused: "the connection was refused",
     };
     const reason = reasons[String(code)] ?? String(message);
-    return new EngineError(0, `The Docker Engine does not answer at ${this.#host.shown}: ${reason}.`);
+    return new EngineError(0, `The Docker Engine is not responding at ${this.#host.shown}: ${reason}.`);
   }
 }

@@ -15,5 +15,7 @@ export const dockerHost = (text: string = DEFAULT_DOCKER_HOST): DockerHost => {
     // Shown to anyone who reads a build's log: without the user and password that the address may hold.
     return { shown: text.replace(/\/\/[^/]*@/, "//"), base: web.replace(/\/+$/, "") };
   }
-  throw new ProvisionError(`The setting docker_host cannot be used: ${text} is no unix, tcp, http or https address.`);
+  throw new ProvisionError(
+    `The setting docker_host cannot be used: ${text} is not a unix, tcp, http or https address.`,
+  );
 };

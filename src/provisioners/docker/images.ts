@@ -39,7 +39,7 @@ export class DockerImages implements RepositoryImages {
       if (image === undefined) throw new ProvisionError("The repository names no image.");
       checkImageName(image, registry?.name);
       await provideImage(pull, image, "missing");
-      report.log("info", STAGE, `The repository uses the image ${image}, which is on the engine.`);
+      report.log("info", STAGE, `The repository uses the image ${image}, which is already on the engine.`);
       return [];
     }
     const names: string[] = [];

@@ -6,6 +6,6 @@
  * the server's own ports on loopback would be open to the workspace.
  */
 export const networkProblem = (network: string): string | undefined => {
-  if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(network)) return `${network} is no name of a network.`;
-  return network === "host" ? "A workspace cannot be in the network of the machine (host)." : undefined;
+  if (!/^[a-zA-Z0-9][a-zA-Z0-9_.-]*$/.test(network)) return `${network} is not a network name.`;
+  return network === "host" ? "A workspace cannot use the machine's own network (host)." : undefined;
 };

@@ -36,7 +36,7 @@ export const findProgram = (setting: string | undefined): Program => {
   const file = setting ?? ownBinary();
   if (file === undefined) {
     throw new ProvisionError(
-      "This server runs from source, so it has no program to put into a container. Make one with `bun run build` and name it in the setting agent_binary.",
+      "This server runs from source, so it has no program to put into a container. Build one with `bun run build` and set agent_binary to its path.",
     );
   }
   let header: string;
@@ -46,7 +46,7 @@ export const findProgram = (setting: string | undefined): Program => {
     throw new ProvisionError(`The daemon for containers cannot be read: ${(error as Error).message}`);
   }
   if (!header.startsWith("\x7fELF")) {
-    throw new ProvisionError(`${file} is no Linux program; name one in the setting agent_binary.`);
+    throw new ProvisionError(`${file} is not a Linux program. Set agent_binary to one.`);
   }
   const number = header.charCodeAt(18) | (header.charCodeAt(19) << 8);
   return { file, architecture: MACHINES[number] ?? `machine ${number}` };

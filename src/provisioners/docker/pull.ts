@@ -46,7 +46,8 @@ export const provideImage = async (
 ): Promise<Image> => {
   const known = policy === "always" ? undefined : await findImage(pull, image);
   if (known) return known;
-  if (policy === "never") throw new ProvisionError(`The image ${image} is not there, and its pull policy is never.`);
+  if (policy === "never")
+    throw new ProvisionError(`The image ${image} does not exist on the Docker Engine, and its pull policy is never.`);
   await fetchImage(pull, image);
   const fetched = await findImage(pull, image);
   if (fetched) return fetched;
@@ -56,7 +57,7 @@ export const provideImage = async (
 /** The image as the engine knows it; undefined when it does not have the image. Throws ProvisionError for what is no image's name. */
 export const findImage = async ({ engine, signal }: Pull, image: string): Promise<Image | undefined> => {
   // A parameter may have made the name: it must stay inside the path it is put into.
-  if (!IMAGE.test(image)) throw new ProvisionError(`${image} is no name of an image.`);
+  if (!IMAGE.test(image)) throw new ProvisionError(`${image} is not an image name.`);
   try {
     const path = `/images/${image}/json`;
     const found = await engine.json<InspectedImage>("look for the image", "GET", path, { signal });

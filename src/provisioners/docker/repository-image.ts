@@ -151,7 +151,7 @@ const kept = async (
   } catch (error) {
     signal.throwIfAborted();
     if (!known) throw error;
-    report.log("warn", stage, `The image cannot be built again, so the last one is used: ${(error as Error).message}`);
+    report.log("warn", stage, `The image cannot be rebuilt, so the previous one is used: ${(error as Error).message}`);
     return { image, ...known };
   } finally {
     building.delete(key);
@@ -199,7 +199,7 @@ const touch = async (engine: Engine, key: string, signal: AbortSignal): Promise<
 
 const opened = async ({ sources, plan, owner_id, signal }: ImageBuild): Promise<RepositorySource> => {
   if (!sources)
-    throw new ProvisionError("This worker builds no images of repositories. Let the server itself run the template.");
+    throw new ProvisionError("This worker can't build repository images. Let the server itself run the template.");
   try {
     return await sources.open(plan, owner_id, signal);
   } catch (error) {
@@ -221,7 +221,7 @@ const buildImage = async (
     for (const line of text.split(/\r?\n/)) {
       if (line.trim() === "" || lines > MAX_LINES) continue;
       lines++;
-      report.log("info", stage, lines > MAX_LINES ? "The rest of the build's output is left out." : line);
+      report.log("info", stage, lines > MAX_LINES ? "The rest of the build's output is omitted." : line);
     }
   };
   const each = (line: unknown): void => {
@@ -272,7 +272,7 @@ const archiveOf = async (
   { id, tree }: { readonly id: string; readonly tree?: string | undefined },
 ): Promise<Uint8Array> => {
   if (tree !== undefined && source) return new Uint8Array(await new Response(source.archive(tree)).arrayBuffer());
-  if (!sources) throw new ProvisionError("This worker fetches no features. Let the server itself run the template.");
+  if (!sources) throw new ProvisionError("This worker can't fetch features. Let the server itself run the template.");
   try {
     return await sources.feature(id, owner_id, signal);
   } catch (error) {
@@ -311,7 +311,7 @@ const pruneImages = async ({ engine, report, stage, signal, max_bytes }: ImageBu
     if (size <= max_bytes) return;
     if (!(await removeImage(engine, one, signal))) continue;
     size -= Size;
-    report.log("info", stage, `Removed the image ${RepoTags?.[0] ?? Id}, which was used longest ago.`);
+    report.log("info", stage, `Removed the image ${RepoTags?.[0] ?? Id}, the least recently used one.`);
   }
 };
 

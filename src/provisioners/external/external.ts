@@ -83,7 +83,7 @@ export class ExternalProvisioner implements Provisioner {
     signal: AbortSignal,
   ): Promise<{ provisioner: string; worker: ConnectedWorker; outcome: Done }> {
     const provisioner = toKind(request);
-    if (!provisioner) throw new ProvisionError("The template does not say what a worker is to bring it to life with.");
+    if (!provisioner) throw new ProvisionError("The template doesn't name the provisioner that a worker uses.");
     const worker = this.#holder(request.job_id);
     const asked: ProvisionRequest =
       provisioner === TERRAFORM
@@ -133,7 +133,7 @@ export class ExternalProvisioner implements Provisioner {
   }
 }
 
-const NO_STATE = "The worker has not said what the build has left, so the state before it stays.";
+const NO_STATE = "The worker did not report the resulting state, so the previous state is kept.";
 
 /** Whether it is a state that may take the place of the one that the build began with. */
 const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boolean => {
@@ -161,6 +161,6 @@ const done = (outcome: Outcome, worker: ConnectedWorker, signal: AbortSignal): D
   signal.throwIfAborted();
   if (outcome.kind === "lost") throw new WorkerLost(outcome.reason, worker.facts.name);
   if (outcome.kind === "failed") throw new ProvisionError(outcome.error, outcome.code);
-  if (outcome.kind === "canceled") throw new ProvisionError("The worker gave the job up.");
+  if (outcome.kind === "canceled") throw new ProvisionError("The worker abandoned the job.");
   return outcome;
 };

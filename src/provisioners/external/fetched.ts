@@ -68,12 +68,12 @@ export class FetchedFiles implements Disposable {
       const { data, size } = await this.#ask(name, offset);
       const bytes = Buffer.from(data, "base64");
       if (size > most || bytes.length > PIECE_BYTES || offset + bytes.length > size) {
-        throw new ProvisionError(`The server's ${name} of the job is larger than a worker takes.`);
+        throw new ProvisionError(`The server's ${name} of the job is larger than a worker accepts.`);
       }
       take(bytes);
       offset += bytes.length;
       if (offset === size) return;
-      if (bytes.length === 0) throw new ProvisionError(`The server's ${name} of the job came to an early end.`);
+      if (bytes.length === 0) throw new ProvisionError(`The server's ${name} of the job was cut off.`);
     }
   }
 

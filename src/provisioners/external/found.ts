@@ -45,7 +45,7 @@ export const foundText = ({ manifest, cache }: TerraformImport): string =>
 export const foundIn = (text: string | null): TerraformImport => {
   const value: unknown = text === null ? undefined : parsed(text);
   if (!found.Check(value)) {
-    throw new ProvisionError("The worker has answered the import with something that is no template.");
+    throw new ProvisionError("The worker returned an invalid template.");
   }
   const { manifest, cache } = value as { manifest: TerraformImport["manifest"]; cache: string | null };
   if (cache === null) return { manifest, cache: undefined };

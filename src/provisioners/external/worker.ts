@@ -191,7 +191,7 @@ class Connection {
         this.#outbox.say({ type: "failed", job_id, error: error.message.slice(0, 65_536), code: error.code, ...more });
       } else {
         log("worker").error("job {job_id} failed: {error}", { job_id, error });
-        const words = "An internal error of the worker ended the build; its log says more.";
+        const words = "The build failed because of an internal error of the worker. See the worker's log.";
         this.#outbox.say({ type: "failed", job_id, error: words, code: "" });
       }
     }
@@ -224,11 +224,11 @@ class Connection {
     signal: AbortSignal,
   ): Promise<TerraformImport> {
     if (!(provisioner instanceof TerraformProvisioner)) {
-      throw new ProvisionError(`The worker imports no templates of the kind "${provisioner.name}".`);
+      throw new ProvisionError(`The worker doesn't import templates of the kind "${provisioner.name}".`);
     }
     const archive = await files.archive(asked.archive);
     const source = await readTerraformSource(archive);
-    if (!source) throw new ProvisionError("The upload is no template of Terraform.");
+    if (!source) throw new ProvisionError("The upload is not a Terraform template.");
     return provisioner.importTemplate({ ...asked, archive }, source, this.#makeReport(asked.job_id, signal), signal);
   }
 

@@ -188,7 +188,7 @@ export class LocalProvisioner implements Provisioner {
   /** The daemon of a claimed workspace has its token and continues; it is started again when it has died. */
   #keep(folder: WorkspaceFolder): void {
     const record = folder.record();
-    if (!record) throw new ProvisionError("The workspace that was kept ready is gone.");
+    if (!record) throw new ProvisionError("The prebuilt workspace no longer exists.");
     if (!isAlive(record)) this.#begin(folder, record.token);
   }
 
@@ -211,7 +211,7 @@ export class LocalProvisioner implements Provisioner {
       });
       child.unref();
       const mark = findMark(child.pid);
-      if (!mark) throw new ProvisionError(`The workspace's daemon ended at once; ${folder.logFile} may say why.`);
+      if (!mark) throw new ProvisionError(`The workspace's daemon exited immediately. See ${folder.logFile}.`);
       folder.remember({ ...mark, token });
     } catch (error) {
       if (error instanceof ProvisionError) throw error;

@@ -15,7 +15,7 @@ export const localUser = (name: string, euid = process.geteuid?.()): LocalUser =
   const refused = (reason: string): LocalUserError => new LocalUserError(`local_workspace_user ${name}: ${reason}`);
   const user = findSystemUser(name);
   if (!user) throw refused("this machine has no such user.");
-  if (user.uid === 0) throw refused("is root, which separates nothing.");
+  if (user.uid === 0) throw refused("is root, which doesn't isolate anything.");
   if (euid !== 0) throw refused("only a server that runs as root can start programs as another user.");
   return { ...user, shell: isUsableShell(user.shell) ? user.shell : "/bin/sh" };
 };

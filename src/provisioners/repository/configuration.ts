@@ -101,7 +101,7 @@ export const lifecycleOf = (to: Configuration, property: string, value: unknown)
         .map(([name, one]) => command(one, name))
     : [command(value)];
   if (group.includes(undefined))
-    drop(to, property, "This is not a command: expected text, a list of texts, or a mapping of these.");
+    drop(to, property, "This is not a command: expected a string, a list of strings, or a mapping of these.");
   const usable = group.filter((one) => one !== undefined);
   return usable.length > 0 ? [usable] : [];
 };

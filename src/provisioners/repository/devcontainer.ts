@@ -63,7 +63,7 @@ const parsed = ({ file, text }: DevcontainerFile, to: Configuration): Values | u
   try {
     const value: unknown = Bun.JSONC.parse(text.replace(/^\uFEFF/, ""));
     if (isMapping(value)) return value;
-    drop(to, file, "The file does not hold an object; the default image is used.");
+    drop(to, file, "The file is not an object; the default image is used.");
   } catch (error) {
     drop(
       to,
@@ -130,7 +130,7 @@ const features = (written: Values, file: string, to: Configuration): void => {
   for (const [id, given] of Object.entries(written.features).slice(0, 32)) {
     const local = id.startsWith("./") ? pathFrom(file, id) : id;
     if (!FEATURE.test(id) || local === undefined || id.length > 512) {
-      drop(to, `features.${id}`, "Features come from a registry or from a folder beside devcontainer.json.");
+      drop(to, `features.${id}`, "Features must come from a registry or from a folder next to devcontainer.json.");
       continue;
     }
     const options = isMapping(given) ? given : given === undefined || given === true ? {} : { version: given };

@@ -20,7 +20,7 @@ const mappingIn = (to: Configuration, file: string, text: string): Values => {
   try {
     const value = parseYaml(text);
     if (isMapping(value)) return value;
-    drop(to, file, "The file does not hold a mapping; the default image is used.");
+    drop(to, file, "The file is not a mapping; the default image is used.");
   } catch (error) {
     if (!(error instanceof YamlError)) throw error;
     drop(to, file, `Line ${error.line} ${error.message}; the default image is used.`);

@@ -52,7 +52,7 @@ const filledIn = (
     case "localEnv":
     case "env":
       if (otherwise === "" && !to.dropped.some(({ property }) => property === `localEnv:${of}`)) {
-        drop(to, `localEnv:${of}`, "The environment of the server is not passed on; it is empty here.");
+        drop(to, `localEnv:${of}`, "The server's environment is not passed on, so this is empty.");
       }
       return otherwise;
     default:

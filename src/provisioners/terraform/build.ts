@@ -44,7 +44,7 @@ export type BuildRun = {
 export const build = async (run: BuildRun): Promise<Provisioned> => {
   const { request } = run;
   const work = request.terraform;
-  if (!work) throw new ProvisionError("The template's own files are not at hand.");
+  if (!work) throw new ProvisionError("The template's files are not available.");
   checkReadable(request.state);
   const state = newerState(request.state, await stateLeft(run, request.state));
   try {
@@ -59,7 +59,7 @@ export const build = async (run: BuildRun): Promise<Provisioned> => {
 const checkReadable = (state: string | null): void => {
   if (state === null || state === "" || isState(state)) return;
   throw new ProvisionError(
-    "The state of the build before cannot be read, so nobody knows what is there. Push one that can, or delete the workspace as an orphan.",
+    "The state of the previous build cannot be read, so its resources are unknown. Push a valid state, or delete the workspace with --orphan.",
   );
 };
 
@@ -76,7 +76,7 @@ const stateLeft = async ({ session, report }: BuildRun, known: string | null): P
 /** The same failure, and what it has left. */
 const withState = (error: unknown, state: string | null): ProvisionError => {
   const known = error instanceof ProvisionError ? error : undefined;
-  const message = known?.message ?? (error instanceof Error ? error.message : "The build was ended.");
+  const message = known?.message ?? (error instanceof Error ? error.message : "The build was stopped.");
   return new ProvisionError(message, known?.code ?? "", { state }, { cause: error });
 };
 
@@ -85,7 +85,7 @@ const carryOut = async (run: BuildRun, work: TerraformWork, state: string | null
   const { transition } = request;
   checkProgram(program, state);
   if (state !== null && state !== request.state) {
-    report.log("warn", STAGES.init, "A run that was cut short has left a newer state; the build goes on from that.");
+    report.log("warn", STAGES.init, "An interrupted run left a newer state; the build continues from it.");
   }
   const secrets = listSecrets(request, work);
   mask.add(...secrets, ...(state === null ? [] : secretsInState(state)));
@@ -141,7 +141,7 @@ const plan = async (run: BuildRun, env: Record<string, string>): Promise<number>
     await engine.plan(STAGES.plan, env, isDelete);
   } catch (error) {
     if (!isDelete || run.signal.aborted || !(error instanceof ProvisionError)) throw error;
-    report.log("warn", STAGES.plan, "The template refuses a value; the workspace is removed without values.");
+    report.log("warn", STAGES.plan, "The template rejects a value; the workspace is deleted without values.");
     const without = Object.entries(env).filter(([name]) => !/^CODER_PARAMETER_[0-9a-f]{64}$/.test(name));
     await engine.plan(STAGES.plan, Object.fromEntries(without), true);
   }
@@ -157,7 +157,7 @@ const tellReplaced = ({ resource_changes = [] }: PlanDocument, report: BuildRepo
     if (!change.actions.includes("delete") || !change.actions.includes("create")) continue;
     const because = (change.replace_paths ?? []).map((path) => path.join(".")).join(", ");
     const why = because === "" ? "" : ` because of ${because}`;
-    report.log("warn", STAGES.plan, `${address} was kept ready and is made anew for its owner${why}.`);
+    report.log("warn", STAGES.plan, `${address} is prebuilt and is re-created for its owner${why}.`);
   }
 };
 
@@ -178,7 +178,7 @@ const listSecrets = ({ manifest }: ProvisionRequest, { variables, secrets }: Ter
 const checkProgram = ({ name }: Program, state: string | null): void => {
   if (name === "terraform" && state?.includes("registry.opentofu.org/")) {
     throw new ProvisionError(
-      "OpenTofu has made this workspace, so only OpenTofu goes on with it; this server has Terraform.",
+      "This workspace was created with OpenTofu, so only OpenTofu can continue with it. This server has Terraform.",
     );
   }
 };

@@ -82,7 +82,7 @@ export class Engine {
     const backend = await this.#session.backend();
     if (backend === undefined) return;
     throw new ProvisionError(
-      `The template keeps its state elsewhere (backend "${backend}"). Leave that block out: the state of each workspace is kept by this server, sealed.`,
+      `The template keeps its state elsewhere (backend "${backend}"). Remove that block: this server stores the state of each workspace, encrypted.`,
     );
   }
 
@@ -140,7 +140,7 @@ export class Engine {
     try {
       return JSON.parse(text) as T;
     } catch {
-      throw new ProvisionError(`${this.#options.program.name} ${args[0]} did not print what was asked for.`);
+      throw new ProvisionError(`${this.#options.program.name} ${args[0]} did not print the expected output.`);
     }
   }
 
@@ -193,12 +193,13 @@ export class Engine {
     this.#signal.throwIfAborted();
     const { name } = this.#options.program;
     const minutes = Math.round((command === "apply" ? this.#options.limits.apply : this.#options.limits.step) / 60_000);
-    if (tooLong) throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was ended.`);
-    if (tooMuch) throw new ProvisionError(`${name} ${command} printed more than ${OUTPUT_LIMIT} bytes and was ended.`);
+    if (tooLong) throw new ProvisionError(`${name} ${command} took longer than ${minutes} minutes and was stopped.`);
+    if (tooMuch)
+      throw new ProvisionError(`${name} ${command} printed more than ${OUTPUT_LIMIT} bytes and was stopped.`);
     // Whatever it has said by then is not why it ended.
     if (killedBy) throw new ProvisionError(killedWords(`${name} ${command}`, killedBy));
     const said = reasons.filter((one) => one !== "");
-    const [first = `it ended with ${code}.`] = said;
+    const [first = `it exited with ${code}.`] = said;
     const more = said.length > 1 ? ` (and ${said.length - 1} more, see the log)` : "";
     throw new ProvisionError(`${name} ${command}: ${first.slice(0, 2000)}${more}`);
   }

@@ -50,7 +50,7 @@ export type FormAnswer = {
 const GRACE_MS = 1_000;
 /** Milliseconds for providers and modules of a version, which others wait for. */
 const PREPARE_MS = 60_000;
-const TOO_LATE = "The template's providers could not be had in time.";
+const TOO_LATE = "The template's providers could not be installed in time.";
 /** Plans at once, prepared versions and answers that are kept. */
 const AT_ONCE = 2;
 const VERSIONS = 8;
@@ -193,15 +193,15 @@ export class Forms {
       signal.throwIfAborted();
       if (tooLong)
         throw new PlanBroken(
-          `Planning the template's questions took longer than terraform_form_limit (${this.#limit_ms / 1000} s). Try again, or ask an administrator to raise it.`,
+          `Evaluating the template's parameters took longer than terraform_form_limit (${this.#limit_ms / 1000} s). Try again, or ask an administrator to raise it.`,
         );
       if (killedBy) throw new PlanBroken(killedWords(`${program.name} plan`, killedBy));
       if (!(await exists(file)))
-        throw new ProvisionError(progress.reasons[0] ?? "The template's questions cannot be planned.");
+        throw new ProvisionError(progress.reasons[0] ?? "The template's parameters cannot be evaluated.");
       const shown = await runCommand({ ...common, args: ["show", "-json", "-no-color", file], env: base });
       signal.throwIfAborted();
       if (shown.killedBy) throw new PlanBroken(killedWords(`${program.name} show`, shown.killedBy));
-      if (shown.code !== 0) throw new ProvisionError("What was planned of the template's questions cannot be read.");
+      if (shown.code !== 0) throw new ProvisionError("The evaluated parameters of the template cannot be read.");
       const document = JSON.parse(shown.output) as PlanDocument;
       const instances = instancesOfPlan(document);
       const faults = progress.errors.map((one) => ({

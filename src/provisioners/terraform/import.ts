@@ -54,7 +54,7 @@ export const importPlan = async (input: ImportInput): Promise<TerraformImport> =
   await engine.init(STAGES.init);
   const cache = await packCache(session);
   for (const name of cache?.leftOut ?? [])
-    report.log("warn", STAGES.init, `The module ${name} is too large to be kept and is fetched at each build.`);
+    report.log("warn", STAGES.init, `The module ${name} is too large to be stored and is fetched at each build.`);
   const start = await half(input, "start");
   const stop = await half(input, "stop");
   for (const words of [...start.mapped.warnings, ...cronWarnings(start.mapped.resources)])

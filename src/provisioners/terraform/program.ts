@@ -24,16 +24,16 @@ export const findProgram = async ({ setting, env }: ProgramOptions): Promise<Pro
         : Bun.which(setting, look);
   if (!found) {
     return setting === undefined
-      ? "Neither tofu nor terraform is on this machine's path; the setting terraform_binary names another place."
-      : `The setting terraform_binary names ${setting}, which is not there.`;
+      ? "Neither tofu nor terraform is on this machine's PATH. Install one, or set terraform_binary to its path."
+      : `The setting terraform_binary names ${setting}, which does not exist.`;
   }
   // It is started in other folders.
   const path = resolve(found);
   const asked = await readVersion(path, env.PATH ?? "");
-  if (asked === undefined) return `${path} does not say which version it is.`;
+  if (asked === undefined) return `${path} does not report its version.`;
   const numbers = asked.split(/[.-]/).slice(0, 3).map(Number);
   const tooOld = OLDEST.reduce((sum, one, i) => sum || Math.sign((numbers[i] ?? 0) - one), 0) < 0;
-  if (tooOld) return `${path} is version ${asked}; ${OLDEST.join(".")} or newer is needed.`;
+  if (tooOld) return `${path} is version ${asked}; ${OLDEST.join(".")} or newer is required.`;
   return { path, name: /tofu[^/]*$/.test(path) ? "tofu" : "terraform", version: asked };
 };
 

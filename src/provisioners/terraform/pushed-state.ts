@@ -12,16 +12,16 @@ type Loose = Readonly<Record<string, unknown>>;
 /** Why Terraform could not go on from this text; undefined when it could. */
 export const stateProblem = (text: string): string | undefined => {
   const state = parsed(text);
-  if (!isObject(state)) return "must be a state of Terraform, which is a JSON object";
-  if ("encrypted_data" in state) return "must be a state in the clear: an encrypted one says nobody here what is in it";
+  if (!isObject(state)) return "must be a Terraform state, which is a JSON object";
+  if ("encrypted_data" in state) return "must be an unencrypted state, so that the server can check its resources";
   const { version, lineage, serial, resources } = state;
-  if (version !== VERSION) return `must be a state of Terraform of version ${VERSION}`;
+  if (version !== VERSION) return `must be a Terraform state of version ${VERSION}`;
   if (typeof lineage !== "string" || lineage === "" || lineage.length > LINEAGE_LIMIT)
-    return "must be a state of Terraform with a lineage";
-  if (!Number.isSafeInteger(serial) || (serial as number) < 0) return "must be a state of Terraform with a serial";
-  if (!Array.isArray(resources)) return "must be a state of Terraform with its list of resources";
+    return "must be a Terraform state with a lineage";
+  if (!Number.isSafeInteger(serial) || (serial as number) < 0) return "must be a Terraform state with a serial";
+  if (!Array.isArray(resources)) return "must be a Terraform state with a list of resources";
   const wrong = resources.findIndex((one) => !isResource(one));
-  return wrong < 0 ? undefined : `must be a state of Terraform: its resource ${wrong} is none`;
+  return wrong < 0 ? undefined : `must be a Terraform state: its resource ${wrong} is not valid`;
 };
 
 /**

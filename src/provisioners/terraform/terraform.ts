@@ -90,7 +90,7 @@ export class TerraformProvisioner implements Provisioner {
   /** Plans such a start in a folder of its own, and says what it would make. */
   async plan(request: ProvisionRequest, report: Report, signal: AbortSignal): Promise<Made> {
     const work = request.terraform;
-    if (!work) throw new ProvisionError("The template's own files are not at hand.");
+    if (!work) throw new ProvisionError("The template's files are not available.");
     const session = new Session(join(this.#options.root, "imports", request.job_id));
     const { engine, mask } = await this.#engineFor(session, report, signal);
     try {
@@ -209,7 +209,7 @@ export class TerraformProvisioner implements Provisioner {
 
   async #found(): Promise<Program> {
     const found = await this.program();
-    if (typeof found === "string") throw new ProvisionError(`Templates of Terraform cannot be run here. ${found}`);
+    if (typeof found === "string") throw new ProvisionError(`Terraform templates cannot run here. ${found}`);
     return found;
   }
 

@@ -114,7 +114,7 @@ testNeeding(
 test("[LP-11] a user that cannot be used is never replaced by the server's: the build fails with the reason", async () => {
   for (const [name, reason] of [
     ["no-such-user-here", "this machine has no such user"],
-    ["root", "is root, which separates nothing"],
+    ["root", "is root, which doesn't isolate anything"],
   ] as const) {
     await using world = await openWorld({ env: { SLIPWAY_LOCAL_WORKSPACE_USER: name } });
     const { id: template } = await makeTemplate(world.admin, TEMPLATE);

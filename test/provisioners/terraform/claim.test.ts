@@ -42,7 +42,7 @@ testNeeding(
       `/api/v2/workspacebuilds/${mine.latest_build.id}/logs`,
     );
     expect(logs.filter(({ log_level }) => log_level === "warn").map(({ output }) => output)).toEqual([
-      "terraform_data.badge was kept ready and is made anew for its owner because of triggers_replace.",
+      "terraform_data.badge is prebuilt and is re-created for its owner because of triggers_replace.",
     ]);
     const after = await stateOf(mine);
     const machineIn = (state: string): unknown => {

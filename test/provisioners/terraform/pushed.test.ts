@@ -101,7 +101,9 @@ testNeeding(
     const said: Record<string, string> = {};
     for (const [what, pushed] of Object.entries(bad)) said[what] = await push(pushed, "?force=true");
     expect(said).toEqual(
-      Object.fromEntries(Object.keys(bad).map((what) => [what, expect.stringMatching(/^400 must be a state /)])),
+      Object.fromEntries(
+        Object.keys(bad).map((what) => [what, expect.stringMatching(/^400 must be an? (Terraform|unencrypted) state/)]),
+      ),
     );
     expect(await text()).toBe(state);
     const path = `/api/v2/workspaces/${id}/builds`;
@@ -159,7 +161,7 @@ testNeeding(
       return job.error ?? job.status;
     };
     expect(await withBackend(`\n    path = "${world.folder}/elsewhere.tfstate"\n  `)).toBe(
-      'The template keeps its state elsewhere (backend "local"). Leave that block out: the state of each workspace is kept by this server, sealed.',
+      'The template keeps its state elsewhere (backend "local"). Remove that block: this server stores the state of each workspace, encrypted.',
     );
     expect(await withBackend("")).toBe("succeeded");
   },

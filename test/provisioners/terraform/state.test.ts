@@ -204,7 +204,7 @@ ${part(place.path, "first", "")}`;
   const next = await importVersion(admin, { "main.tf": limited(3) }, { template_id });
   const gone = await deleted(admin, id, { template_version_id: next.id });
   expect([gone.latest_build.status, gone.latest_build.job.error]).toEqual(["deleted", undefined]);
-  expect(await outputs(admin, gone)).toContain("The template refuses a value");
+  expect(await outputs(admin, gone)).toContain("The template rejects a value");
   expect(place.has("first")).toBe(false);
 });
 

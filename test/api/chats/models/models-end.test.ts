@@ -102,7 +102,7 @@ describeInside("an answer that is not whole", () => {
     using follower = await Follower.open(world.owner, chat.id);
     expect(await retried(follower, 1)).toMatchObject({
       kind: "timeout",
-      error: "The model provider My openai-compat cannot be reached: nothing accepts connections at its address.",
+      error: "The model provider My openai-compat cannot be reached: its address refuses connections.",
     });
   });
 
@@ -131,7 +131,7 @@ describeInside("an answer that is not whole", () => {
     (await world.upstream.next()).answer(503, { error: { message: "busy" } }, { "retry-after": "3600" });
     const told = await errorOf(follower);
     expect(told).toMatchObject({ kind: "rate_limit", retryable: true, status_code: 503 });
-    expect(told?.message).toContain(`It asks to wait until ${back_at}.`);
+    expect(told?.message).toContain(`It asks to retry after ${back_at}.`);
     expect((await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`)).status).toBe("error");
   });
 

@@ -57,7 +57,7 @@ test("[MO-65] a provider is tried before it is saved: its list of models returns
   expect(await tried({ ...compat, api_key: "right" })).toEqual({ works: true, models: ["a-model", "b-model"] });
   expect(await tried({ ...compat, api_key: "wrong" })).toMatchObject({
     works: false,
-    problem: "The provider does not accept the key.",
+    problem: "The provider rejected the key.",
   });
   expect(await tried({ ...compat, base_url: "http://127.0.0.1:1/v1" })).toMatchObject({ works: false });
   // A model without an answer.
