@@ -16,6 +16,8 @@ export interface Builds {
 export interface Snapshots {
   capture(snapshot: SubmittedSnapshot): void;
   discard(snapshot: SubmittedSnapshot): void;
+  /** Removes what one that failed has left. */
+  clean(snapshot: SubmittedSnapshot): void;
 }
 
 export type SubmittedSnapshot = SnapshotPlace & {
@@ -24,6 +26,8 @@ export type SubmittedSnapshot = SnapshotPlace & {
   readonly provisioner: string;
   /** The home backup that the files come from; null: the workspace. */
   readonly home_backup_id: string | null;
+  /** The workspace's. */
+  readonly part: number;
 };
 
 export type SubmittedBuild = {

@@ -34,7 +34,7 @@ export const settled = <Reply>(
 };
 
 const announce = ({ topics, builds, snapshots }: Deps, { state, events, effects }: Change): void => {
-  const { id, owner_id } = state.workspace;
+  const { id, owner_id, part } = state.workspace;
   for (const event of events) {
     if (event.topic === "job") topics.publish("job", event.job_id, { logs: event.logs, done: event.done });
     else if (event.topic === "agent_gone") topics.publish("agent_gone", event.agent_id, {});
@@ -50,7 +50,7 @@ const announce = ({ topics, builds, snapshots }: Deps, { state, events, effects 
     else if (effect.do === "submit") submit(builds, state, effect.job_id);
     else {
       const { snapshot_id, provisioner, home_backup_id } = effect;
-      snapshots[effect.do]({ workspace_id: id, owner_id, snapshot_id, provisioner, home_backup_id });
+      snapshots[effect.do]({ workspace_id: id, owner_id, snapshot_id, provisioner, home_backup_id, part });
     }
   }
 };
@@ -69,7 +69,7 @@ export const announceAgain = (
   found: WorkspaceState,
 ): void => {
   const { workspace, job, agent_ids } = found;
-  const { id, version, latest_build_id, owner_id } = workspace;
+  const { id, version, latest_build_id, owner_id, part } = workspace;
   for (const agent_id of before?.agent_ids ?? [])
     if (!agent_ids.includes(agent_id)) topics.publish("agent_gone", agent_id, {});
   topics.publish("job", job.id, { logs: [], done: !isActive(job) });
@@ -80,7 +80,7 @@ export const announceAgain = (
   const status = jobStatus(job);
   if (status === "canceling") builds.cancel(job.id);
   if (status === "pending") submit(builds, found, job.id);
-  if (found.capturing) snapshots.capture({ workspace_id: id, owner_id, ...found.capturing });
+  if (found.capturing) snapshots.capture({ workspace_id: id, owner_id, part, ...found.capturing });
 };
 
 /** People wait for what they have asked for; what is only kept ready comes after it (facts/platform 2.1). */

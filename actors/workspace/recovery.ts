@@ -35,7 +35,10 @@ export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?:
   );
 };
 
-/** Makes the snapshots that were being made, and removes those that were being deleted. Those of these parts; undefined: of all. */
+/**
+ * Makes the snapshots that were being made, and removes those that were being deleted and what failed ones have left. Those of these parts;
+ * undefined: of all.
+ */
 export const recoverSnapshots = async (
   { store, snapshots }: { readonly store: Store; readonly snapshots: Snapshots },
   parts?: PartNumbers,
@@ -43,7 +46,8 @@ export const recoverSnapshots = async (
   for (const { id, status, ...rest } of await store.all(listOpenSnapshots(parts))) {
     const work = { ...rest, snapshot_id: id };
     if (status === "creating") snapshots.capture(work);
-    else snapshots.discard(work);
+    else if (status === "deleting") snapshots.discard(work);
+    else snapshots.clean(work);
   }
 };
 

@@ -38,12 +38,13 @@ const open = () =>
       status: workspace_snapshots.status,
       provisioner: workspace_snapshots.provisioner,
       home_backup_id: workspace_snapshots.home_backup_id,
+      part: workspaces.part,
     })
     .from(workspace_snapshots)
     .innerJoin(workspaces, eq(workspaces.id, workspace_snapshots.workspace_id));
-const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting"]);
+const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting", "failed"]);
 
-/** Those that are being made or deleted, oldest first: taken up again at start. */
+/** Those that are being made or deleted, and those that failed and may have left something, oldest first: taken up again at start. */
 export const listOpenSnapshots = ofParts(
   query(open().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
   query(

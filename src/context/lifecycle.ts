@@ -135,6 +135,7 @@ const end = async (ctx: Owning, isLeaving: (part: number) => boolean): Promise<v
     ctx.tasks.leave(ownParts(ctx.parts)),
     ctx.forks.leave(ownParts(ctx.parts)),
     ctx.homeBackups.leave(isLeaving),
+    ctx.snapshots.leave(isLeaving),
     ctx.trials.leave(ownParts(ctx.parts)),
     ctx.usage.flush(),
   ]);

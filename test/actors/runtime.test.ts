@@ -191,7 +191,7 @@ test("[AC-7] a due timer is delivered until its actor has cleared it, never twic
   await store.close();
 });
 
-test("[SN-20] copies take turns between people: one at a time for each, however many one of them has asked for", async () => {
+test("[SN-23] copies take turns between people: one at a time for each, however many one of them has asked for", async () => {
   const begun: string[] = [];
   const ends = new Map<string, () => void>();
   const capture = async ({ snapshot_id }: { snapshot_id: string }) => {

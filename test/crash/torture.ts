@@ -23,6 +23,7 @@ import { checks as serverNetworks } from "./cluster/server-networks.ts";
 import { checks as serverNodes } from "./cluster/server-nodes.ts";
 import { checks as serverReaders } from "./cluster/server-readers.ts";
 import { checks as serverBackup } from "./disk/server-backup.ts";
+import { checks as serverEngine } from "./engine/server-engine.ts";
 import { checks as serverSessions } from "./network/server-sessions.ts";
 import { checks as serverConnections } from "./server-connections.ts";
 import { checks as serverCrash } from "./server-crash.ts";
@@ -95,6 +96,8 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "cluster: wrong clocks", numbers: "40", rounds: 3, full: 20 },
   { name: "cluster: rolling upgrade", numbers: "40", rounds: 3, full: 20 },
   { name: "cluster: a reader that stops", numbers: "40", rounds: 10, full: 50 },
+  { name: "docker: engine killed", numbers: "-", rounds: 1, full: 10 },
+  { name: "docker: engine killed, containers live on", numbers: "-", rounds: 1, full: 10 },
   { name: "network: sessions through kills", numbers: "-", rounds: 4, full: 60 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
@@ -140,6 +143,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...serverNetworks,
   ...serverNodes,
   ...serverReaders,
+  ...serverEngine,
   ...serverSessions,
   ...workspaceModel,
   ...tokenTiming,

@@ -1,12 +1,16 @@
 // Snapshots of a container's volumes in a real Docker Engine, while a program in it writes.
 import { afterAll, expect } from "bun:test";
+import { join } from "node:path";
+import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import { systemClock } from "#base/clock.ts";
 import { uuid } from "#base/ids.ts";
 import { DockerProvisioner } from "#src/provisioners/docker/docker.ts";
 import { Engine } from "#src/provisioners/docker/engine.ts";
 import type { ProvisionRequest } from "#src/provisioners/provisioner.ts";
 import { IMAGE } from "#test/support/docker/docker-world.ts";
+import { EngineProxy } from "#test/support/docker/engine-proxy.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 
 const signal = new AbortController().signal;
@@ -154,5 +158,94 @@ testNeeding(
     const lost = run({ ...quiet, workspace: { id: fork, name: "fork" }, restore: snapshot });
     expect(lost).rejects.toThrow("The snapshot's files are missing.");
     await lost.catch(() => {});
+  },
+);
+
+/** A program that counts, or stands still, in a workspace of two volumes. */
+const twoVolumes = (id: string, transition: ProvisionRequest["transition"], more: Partial<ProvisionRequest> = {}) => {
+  const volumes = [
+    { name: "home", path: "/home/dev" },
+    { name: "data", path: "/data" },
+  ];
+  const command = ["sh", "-c", "n=0; while true; do n=$((n+1)); echo $n > /tmp/n; sleep 0.01; done"];
+  const docker = { image: IMAGE, pull: "never" as const, user: "0", stop_grace: 0, command, volumes };
+  return request(id, transition, {
+    manifest: { provisioner: "docker", resources: [{ name: "dev", docker }] },
+    ...more,
+  });
+};
+
+testNeeding(
+  [needs.docker],
+  "[SN-11][SN-20] an engine that cannot be reached in the middle of a copy leaves nothing over and nothing paused; a restore of several volumes changes over at one moment",
+  async () => {
+    await engine.connect();
+    using place = tempDirectory();
+    using proxy = new EngineProxy(join(place.path, "engine.sock"), host.replace("unix://", ""));
+    const far = new DockerProvisioner({
+      host: proxy.host,
+      clock: systemClock,
+      accessUrl: () => new URL("http://127.0.0.1:1"),
+    });
+    const reports: string[] = [];
+    const workspaces = { ask: async (_: string, type: string) => void reports.push(type) };
+    const snapshots = new SnapshotRunner({
+      clock: systemClock,
+      provisioners: new Map([["docker", far]]),
+      workspaces: () => workspaces as never,
+      fetch: () => Promise.reject(new Error("there are no backups here")),
+    });
+    const id = uuid();
+    ids.push(id);
+    await run(twoVolumes(id, "start"));
+    const write = (word: string): Promise<string> =>
+      inside(id, `for d in /home/dev /data; do echo ${word} > $d/word; head -c 2000000 /dev/urandom > $d/big; done`);
+    const words = (): Promise<string> => inside(id, "cat /home/dev/word /data/word");
+    await write("first");
+    const first = { workspace_id: id, snapshot_id: uuid() };
+    await provisioner.homes.capture(first, signal);
+
+    // It is lost in the middle of the copy, while the container stands still for it.
+    const lost = { workspace_id: id, snapshot_id: uuid(), provisioner: "docker", home_backup_id: null, part: 0 };
+    const cut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
+    snapshots.capture(lost);
+    await cut;
+    await until(() => reports.includes("snapshotFailed"), { what: "the snapshot fails" });
+    const state = async (): Promise<string | undefined> =>
+      (await engine.json<{ State: { Status: string } }>("look", "GET", `/containers/slipway-${id}-dev/json`))?.State
+        .Status;
+    expect(await state()).toBe("paused");
+    proxy.mend();
+    await until(async () => (await state()) === "running", { what: "the container goes on" });
+    await until(async () => (await named("volumes", `slipway.snapshot_id=${lost.snapshot_id}`)) === 0);
+    expect(await named("containers/json", `slipway.helper_of=${id}`)).toBe(0);
+    await snapshots.stop();
+
+    // A restore that is cut off in its copy changes nothing, and what it has left is removed by the next build.
+    await write("second");
+    const isCut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
+    const failed = far
+      .run(twoVolumes(id, "stop", { restore: first }), report, signal)
+      .catch((error: Error) => error.message);
+    await isCut;
+    expect(await failed).toContain("The Docker Engine does not answer");
+    proxy.mend();
+    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(4);
+    await run(twoVolumes(id, "start"));
+    expect((await words()).split(/\s+/)).toEqual(["second", "second"]);
+    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(2);
+
+    // One that is cut off between its two volumes has changed over.
+    const isBetween = proxy.cut({ call: /^DELETE \/volumes\//, moment: "done" });
+    const done = far.run(twoVolumes(id, "stop", { restore: first }), report, signal);
+    await isBetween;
+    await done;
+    proxy.mend();
+    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(4);
+    await run(twoVolumes(id, "start"));
+    expect((await words()).split(/\s+/)).toEqual(["first", "first"]);
+    expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(2);
+    await run(twoVolumes(id, "delete"));
+    expect(await named("volumes", `slipway.snapshot_of=${id}`)).toBe(0);
   },
 );

@@ -153,7 +153,7 @@ const unit = ({
 }: Unit): string => `# /etc/systemd/system/slipway.service
 [Unit]
 Description=Slipway
-After=network-online.target
+After=network-online.target docker.service
 Wants=network-online.target
 
 [Service]

@@ -42,8 +42,10 @@ import {
   createVolume,
   findVolumes,
   listVolumes,
+  removeHelpers,
   removeVolume,
   SNAPSHOT_OF_LABEL,
+  settleVolumes,
   volumeName,
   WORKSPACE_LABEL,
 } from "./volumes.ts";
@@ -110,6 +112,10 @@ export class DockerProvisioner implements Provisioner {
     const old = await listContainers(work);
     if (request.claimed) return this.#keep(work, old);
     for (const container of old) await this.#step(work, "stop", getName(container), () => remove(work, container));
+    await settleVolumes(engine, request.workspace.id, signal).catch((error) => {
+      signal.throwIfAborted();
+      report.log("warn", work.stage, `Former volumes stay until the next build: ${(error as Error).message}`);
+    });
     if (request.transition === "delete" && !request.keeps_files) await this.#removeVolumes(work);
     await removeNetworks(engine, ofWorkspace(request.workspace.id), signal);
     if (request.keeps_files) {
@@ -315,6 +321,7 @@ export class DockerProvisioner implements Provisioner {
   async #removeVolumes(work: Work): Promise<void> {
     const { engine, request, signal } = work;
     const { id } = request.workspace;
+    await removeHelpers(engine, `${SNAPSHOT_OF_LABEL}=${id}`, signal);
     const own = await findVolumes(engine, `${WORKSPACE_LABEL}=${id}`, signal);
     const copies = await findVolumes(engine, `${SNAPSHOT_OF_LABEL}=${id}`, signal);
     for (const { Name } of [...own, ...copies]) {

@@ -2,6 +2,7 @@
 // tar, out of and into a container that is never started, so that it works with an engine on any machine and needs no program in an image.
 import type { Clock } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
 import { emptyTar } from "#base/program-tar.ts";
 import type { SnapshotMethod } from "#schema/workspaces/snapshot.ts";
 import type { Captured, Homes, Packed, SnapshotPlace } from "../homes.ts";
@@ -9,13 +10,19 @@ import { ProvisionError } from "../provisioner.ts";
 import { Engine } from "./engine.ts";
 import {
   createVolume,
+  findContainers,
+  HELPER_LABEL,
   listCopies,
   listVolumes,
   nameCopy,
   nextVolume,
+  removeHelper,
+  removeHelpers,
   removeVolume,
+  restoreMark,
   SNAPSHOT_LABEL,
   SNAPSHOT_OF_LABEL,
+  settleVolumes,
   WORKSPACE_LABEL,
 } from "./volumes.ts";
 
@@ -23,6 +30,7 @@ import {
 const IMAGE = "slipway-files";
 const TAG = "1";
 
+type Labels = Readonly<Record<string, string>>;
 type Pair = { readonly from: string; readonly to: string };
 
 export class DockerHomes implements Homes {
@@ -56,7 +64,8 @@ export class DockerHomes implements Homes {
       }
       await pauseAll(engine, workspace_id, signal);
       failpoint("snapshot_frozen");
-      const bytes = await copyVolumes(engine, snapshot_id, pairs, signal);
+      const labels = { ...labelsOf(place), [HELPER_LABEL]: workspace_id };
+      const bytes = await copyVolumes(engine, labels, pairs, signal);
       failpoint("snapshot_copied");
       await goOn(engine, workspace_id);
       failpoint("snapshot_made");
@@ -77,13 +86,13 @@ export class DockerHomes implements Homes {
       .reduce((sum, { UsageData }) => sum + Math.max(0, UsageData?.Size ?? 0), 0);
   }
 
-  async pack<T>({ snapshot_id }: SnapshotPlace, signal: AbortSignal, use: (packed: Packed) => Promise<T>): Promise<T> {
+  async pack<T>(place: SnapshotPlace, signal: AbortSignal, use: (packed: Packed) => Promise<T>): Promise<T> {
     const engine = await this.#engine(signal);
-    const copies = await listCopies(engine, snapshot_id, signal);
+    const copies = await listCopies(engine, place.snapshot_id, signal);
     if (copies.length === 0) throw new ProvisionError("The snapshot's files are missing.");
     const volumes = copies.map(({ volume }) => volume).sort();
     const mounts = copies.map(({ volume, name }) => ({ Source: name, Target: `/files/${volume}`, ReadOnly: true }));
-    return withHelper(engine, snapshot_id, mounts, signal, (helper) =>
+    return withHelper(engine, labelsOf(place), mounts, signal, (helper) =>
       engine.readArchive(helper, "/files/.", signal, (stream) => use({ volumes, stream })),
     );
   }
@@ -99,7 +108,7 @@ export class DockerHomes implements Homes {
         await createVolume(engine, copy, signal);
         mounts.push({ Source: copy.name, Target: `/files/${volume}` });
       }
-      const bytes = await withHelper(engine, snapshot_id, mounts, signal, (helper) =>
+      const bytes = await withHelper(engine, labelsOf(place), mounts, signal, (helper) =>
         engine.writeArchive(helper, "/files", stream, signal),
       );
       failpoint("home_backup_fetched");
@@ -119,26 +128,30 @@ export class DockerHomes implements Homes {
     const engine = await this.#engine(signal);
     const copies = await listCopies(engine, from.snapshot_id, signal);
     if (copies.length === 0) throw new ProvisionError("The snapshot's files are missing.");
-    const { current, unfinished } = await listVolumes(engine, workspace_id, signal);
-    for (const { name } of unfinished) await removeVolume(engine, name, signal);
+    await settleVolumes(engine, workspace_id, signal);
+    const { current } = await listVolumes(engine, workspace_id, signal);
     const pairs: Pair[] = [];
-    const former: string[] = [];
     try {
       for (const { volume, name } of copies) {
-        const before = current.get(volume);
-        const next = nextVolume(workspace_id, volume, before);
+        const next = nextVolume(workspace_id, volume, current.get(volume));
         await createVolume(engine, next, signal);
         pairs.push({ from: name, to: next.name });
-        if (before) former.push(before.name);
       }
-      await copyVolumes(engine, from.snapshot_id, pairs, signal);
+      await copyVolumes(engine, { [HELPER_LABEL]: workspace_id }, pairs, signal);
       signal.throwIfAborted();
     } catch (error) {
       for (const { to } of pairs) await removeVolume(engine, to).catch(() => {});
       throw error;
     }
+    // Whether an engine that is killed in this call has the mark decides which volumes count; both are whole.
+    await createVolume(engine, restoreMark(workspace_id));
     failpoint("home_replaced");
-    for (const name of former) await removeVolume(engine, name);
+    await settleVolumes(engine, workspace_id).catch((error) => {
+      log("docker").warn("former volumes of {workspace_id} stay until its next build: {error}", {
+        workspace_id,
+        error,
+      });
+    });
   }
 
   async #engine(signal?: AbortSignal): Promise<Engine> {
@@ -154,25 +167,30 @@ export class DockerHomes implements Homes {
  */
 const copyVolumes = async (
   engine: Engine,
-  snapshot_id: string,
+  labels: Labels,
   pairs: readonly Pair[],
   signal: AbortSignal,
 ): Promise<number> => {
   const from = pairs.map((pair, at) => ({ Source: pair.from, Target: `/files/${at}`, ReadOnly: true }));
   const to = pairs.map((pair, at) => ({ Source: pair.to, Target: `/files/${at}` }));
-  return withHelper(engine, snapshot_id, from, signal, (reader) =>
-    withHelper(engine, snapshot_id, to, signal, (writer) =>
+  return withHelper(engine, labels, from, signal, (reader) =>
+    withHelper(engine, labels, to, signal, (writer) =>
       engine.readArchive(reader, "/files/.", signal, (stream) => engine.writeArchive(writer, "/files", stream, signal)),
     ),
   );
 };
+
+const labelsOf = ({ workspace_id, snapshot_id }: SnapshotPlace): Labels => ({
+  [SNAPSHOT_LABEL]: snapshot_id,
+  [SNAPSHOT_OF_LABEL]: workspace_id,
+});
 
 type Mount = { readonly Source: string; readonly Target: string; readonly ReadOnly?: boolean };
 
 /** Calls `use` with the id of a container that has these volumes, is never started, and is removed afterwards. */
 const withHelper = async <T>(
   engine: Engine,
-  snapshot_id: string,
+  labels: Labels,
   mounts: readonly Mount[],
   signal: AbortSignal,
   use: (helper: string) => Promise<T>,
@@ -182,16 +200,21 @@ const withHelper = async <T>(
     Image: `${IMAGE}:${TAG}`,
     // It is never started, but the engine wants to know what would run.
     Cmd: ["none"],
-    Labels: { [SNAPSHOT_LABEL]: snapshot_id },
+    Labels: labels,
     HostConfig: { Mounts: mounts.map((one) => Object.assign({ Type: "volume" }, one)), NetworkMode: "none" },
   };
   const helper = await engine.json<{ Id: string }>("create a helper", "POST", "/containers/create", { body, signal });
   if (!helper?.Id) throw new ProvisionError("The Docker Engine created a container without id.");
+  let result: T;
   try {
-    return await use(helper.Id);
-  } finally {
-    await removeContainer(engine, helper.Id);
+    result = await use(helper.Id);
+  } catch (error) {
+    // An engine that was killed says nothing new here.
+    await removeHelper(engine, helper.Id).catch(() => {});
+    throw error;
   }
+  await removeHelper(engine, helper.Id);
+  return result;
 };
 
 const provideHelperImage = async (engine: Engine, signal: AbortSignal): Promise<void> => {
@@ -199,14 +222,6 @@ const provideHelperImage = async (engine: Engine, signal: AbortSignal): Promise<
   if (await engine.json("find an image", "GET", `/images/${image}/json`, { signal, fine: [404] })) return;
   const call = { query: { fromSrc: "-", repo: IMAGE, tag: TAG }, tar: emptyTar(), signal };
   await engine.lines("make an empty image", "POST", "/images/create", call, () => {});
-};
-
-type Found = { readonly Id: string };
-
-const findContainers = async (engine: Engine, label: string, status: readonly string[], signal?: AbortSignal) => {
-  const filters = JSON.stringify({ label: [label], ...(status.length > 0 ? { status } : {}) });
-  const query = { all: "true", filters };
-  return (await engine.json<Found[]>("list containers", "GET", "/containers/json", { query, signal })) ?? [];
 };
 
 const pauseAll = async (engine: Engine, workspace_id: string, signal: AbortSignal): Promise<void> => {
@@ -223,13 +238,8 @@ const goOn = async (engine: Engine, workspace_id: string): Promise<void> => {
   }
 };
 
-const removeContainer = async (engine: Engine, id: string): Promise<void> => {
-  await engine.json("remove a helper", "DELETE", `/containers/${id}`, { query: { force: "true" }, fine: [404, 409] });
-};
-
 const discard = async (engine: Engine, { workspace_id, snapshot_id }: SnapshotPlace): Promise<void> => {
   await goOn(engine, workspace_id);
-  const label = `${SNAPSHOT_LABEL}=${snapshot_id}`;
-  for (const { Id } of await findContainers(engine, label, [])) await removeContainer(engine, Id);
+  await removeHelpers(engine, `${SNAPSHOT_LABEL}=${snapshot_id}`);
   for (const { name } of await listCopies(engine, snapshot_id)) await removeVolume(engine, name);
 };

@@ -1,0 +1,108 @@
+// The work of snapshots outside of any mailbox: in which order it is done, and what becomes of work that fails or belongs to another node by now.
+import { expect, test } from "bun:test";
+import type { SubmittedSnapshot } from "#actors/workspace/effects.ts";
+import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
+import type { Captured, SnapshotPlace } from "#src/provisioners/homes.ts";
+import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
+import { until } from "#test/support/until.ts";
+
+const submitted = (workspace_id: string, snapshot_id: string, part = 0): SubmittedSnapshot => ({
+  workspace_id,
+  owner_id: `owner of ${workspace_id}`,
+  snapshot_id,
+  provisioner: "docker",
+  home_backup_id: null,
+  part,
+});
+
+/** A runner whose copies wait for a gate, and what it was seen doing. */
+const openRunner = () => {
+  const clock = new ManualClock();
+  const seen: string[] = [];
+  const gates = new Map<string, PromiseWithResolvers<Captured>>();
+  let isUnreachable = false;
+  const homes = {
+    capture: ({ snapshot_id }: SnapshotPlace, signal: AbortSignal): Promise<Captured> => {
+      seen.push(`capture ${snapshot_id}`);
+      const gate = Promise.withResolvers<Captured>();
+      gates.set(snapshot_id, gate);
+      signal.addEventListener("abort", () => gate.reject(signal.reason));
+      return gate.promise;
+    },
+    discard: async ({ snapshot_id }: SnapshotPlace): Promise<void> => {
+      if (isUnreachable) throw new ProvisionError("the engine does not answer");
+      seen.push(`discard ${snapshot_id}`);
+    },
+  };
+  const workspaces = {
+    ask: async (_: string, type: string, { snapshot_id }: { snapshot_id: string }) =>
+      void seen.push(`${type} ${snapshot_id}`),
+  };
+  const runner = new SnapshotRunner({
+    clock,
+    provisioners: new Map([["docker", { homes }]]) as never,
+    workspaces: () => workspaces as never,
+    fetch: () => Promise.reject(new Error("there are no backups here")),
+  });
+  const saw = (line: string) => until(() => seen.includes(line), { what: line });
+  return {
+    clock,
+    runner,
+    seen,
+    saw,
+    finish: (snapshot_id: string) => gates.get(snapshot_id)?.resolve({ method: "volume", bytes: 1 }),
+    fail: (snapshot_id: string, error: Error) => gates.get(snapshot_id)?.reject(error),
+    reach: (isThere: boolean) => {
+      isUnreachable = !isThere;
+    },
+  };
+};
+
+test("[SN-21] removes a snapshot of a workspace before or after another one is made, never while the workspace stands still for it", async () => {
+  const { runner, seen, saw, finish } = openRunner();
+  runner.capture(submitted("w", "new"));
+  runner.discard(submitted("w", "old"));
+  runner.discard(submitted("other", "of-other"));
+  await saw("snapshotDropped of-other");
+  expect(seen).toEqual(["capture new", "discard of-other", "snapshotDropped of-other"]);
+  finish("new");
+  await saw("snapshotDropped old");
+  expect(seen.slice(3)).toEqual(["snapshotCaptured new", "discard old", "snapshotDropped old"]);
+  await runner.stop();
+});
+
+test("[SN-20] tries again to remove what a failed copy has left, and what was deleted, until it can", async () => {
+  const { clock, runner, seen, saw, fail, reach } = openRunner();
+  reach(false);
+  runner.capture(submitted("w", "new"));
+  runner.discard(submitted("other", "old"));
+  fail("new", new ProvisionError("the engine does not answer"));
+  await saw("snapshotFailed new");
+  clock.advance(60_000);
+  expect(seen).toEqual(["capture new", "snapshotFailed new"]);
+  reach(true);
+  await until(() => {
+    clock.advance(60_000);
+    return seen.length === 5;
+  });
+  // The failed one stays in the list with its reason.
+  expect(seen.slice(2).toSorted()).toEqual(["discard new", "discard old", "snapshotDropped old"]);
+  await runner.stop();
+});
+
+test("[SN-22] a node that hands a workspace over ends the work on its snapshots, and reports nothing of it", async () => {
+  const { clock, runner, seen, reach } = openRunner();
+  reach(false);
+  runner.capture(submitted("w", "leaving", 1));
+  runner.discard(submitted("w", "waiting", 1));
+  runner.capture(submitted("staying", "here", 2));
+  await runner.leave((part) => part === 1);
+  reach(true);
+  clock.advance(60_000);
+  expect(seen).toEqual(["capture leaving", "capture here"]);
+  // It returns, and so does the work.
+  runner.capture(submitted("w", "leaving", 1));
+  expect(seen.slice(2)).toEqual(["capture leaving"]);
+  await runner.stop();
+});

@@ -1,0 +1,257 @@
+// A server with a Docker Engine of its own, both of which are killed, and a workspace of two volumes in which a program counts: what the checks of
+// kills around Docker share.
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import { joinStreams, tarEnd, tarEntry } from "#base/program-tar.ts";
+import type { Build } from "#schema/workspaces/build.ts";
+import type { Fork } from "#schema/workspaces/fork.ts";
+import type { HomeBackup } from "#schema/workspaces/home-backup.ts";
+import type { Snapshot } from "#schema/workspaces/snapshot.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { BINARY, IMAGE } from "#test/support/docker/docker-world.ts";
+import { EngineProxy } from "#test/support/docker/engine-proxy.ts";
+import { OwnEngine } from "#test/support/docker/own-engine.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { ServerPlace } from "../server.ts";
+import { enter } from "../server-world.ts";
+
+/** The same number in a file of each volume, one after the other. */
+const COUNT =
+  "n=0; while true; do n=$((n+1)); echo $n > /home/dev/t; mv /home/dev/t /home/dev/n; echo $n > /data/t; mv /data/t /data/n; done";
+const TEMPLATE = `
+provisioner: docker
+resources:
+  - name: dev
+    docker:
+      image: ${IMAGE}
+      pull: never
+      user: "0"
+      network: none
+      stop_grace: 0
+      command: [sh, -c, "${COUNT}"]
+      volumes: [{name: home, path: /home/dev}, {name: data, path: /data}]
+`;
+/** So large that a copy has a middle. */
+const BIG = 8 * 1024 * 1024;
+
+/** Its networks have nothing to do with those of another engine of this machine. */
+const APART = [
+  ...["--bridge=none", "--iptables=false", "--host-gateway-ip=127.0.0.1"],
+  "--default-address-pool=base=10.213.0.0/16,size=24",
+];
+
+type Row = { readonly Id: string; readonly State?: string; readonly Names?: readonly string[] };
+
+export class EngineWorld implements AsyncDisposable {
+  readonly place: ServerPlace;
+  readonly engine: OwnEngine;
+  readonly proxy: EngineProxy;
+  readonly admin: Client;
+  readonly template_id: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Whether containers run on without their engine. */
+  readonly livesOn: boolean;
+  /** Asks the engine without the proxy. */
+  readonly direct: Engine;
+
+  private constructor(
+    parts: Pick<EngineWorld, "place" | "engine" | "proxy" | "admin" | "template_id" | "env" | "livesOn">,
+  ) {
+    this.place = parts.place;
+    this.engine = parts.engine;
+    this.proxy = parts.proxy;
+    this.admin = parts.admin;
+    this.template_id = parts.template_id;
+    this.env = parts.env;
+    this.livesOn = parts.livesOn;
+    this.direct = new Engine(`unix://${this.engine.socket}`, systemClock);
+  }
+
+  static async open(...options: string[]): Promise<EngineWorld> {
+    const engine = await OwnEngine.start(...APART, ...options);
+    const place = await ServerPlace.make();
+    const proxy = new EngineProxy(join(place.scratch, "engine.sock"), engine.socket);
+    const env = {
+      SLIPWAY_DOCKER_HOST: proxy.host,
+      SLIPWAY_HOME_BACKUP_DIR: join(place.scratch, "backups"),
+      SLIPWAY_HOME_BACKUP_ENGINE: "archive",
+      SLIPWAY_ALLOWED_PRIVATE_NETWORKS: "127.0.0.0/8",
+      ...(BINARY === "" ? {} : { SLIPWAY_AGENT_BINARY: BINARY }),
+    };
+    await place.start({ env });
+    const { admin } = await enter(place);
+    const { id: template_id } = await makeTemplate(admin, TEMPLATE);
+    const livesOn = options.includes("--live-restore");
+    return new EngineWorld({ place, engine, proxy, admin, template_id, env, livesOn });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.place[Symbol.asyncDispose]();
+    this.proxy[Symbol.dispose]();
+    await this.engine[Symbol.asyncDispose]();
+  }
+
+  /** A running workspace with large files in both volumes. */
+  async makeWorkspace(name: string): Promise<string> {
+    const { id } = await this.admin.post<Workspace>("/api/v2/users/me/workspaces", {
+      name,
+      template_id: this.template_id,
+    });
+    await this.built(id);
+    await this.inside(id, `for d in /home/dev /data; do head -c ${BIG} /dev/urandom > $d/big; done`);
+    return id;
+  }
+
+  /** The latest build once it has ended, however it did. */
+  built(id: string): Promise<Build> {
+    return until(
+      async () => {
+        const { latest_build } = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+        return latest_build.job.completed_at !== undefined && latest_build;
+      },
+      { what: "the build ends" },
+    );
+  }
+
+  /** Asks for a build and answers it once it has ended. */
+  async build(id: string, transition: "start" | "stop" | "delete", more: object = {}): Promise<Build> {
+    await this.admin.post(`/api/v2/workspaces/${id}/builds`, { transition, ...more });
+    return this.built(id);
+  }
+
+  /** Snapshots of a workspace once none is being made or deleted. */
+  snapshots(id: string): Promise<Snapshot[]> {
+    return until(
+      async () => {
+        const { snapshots } = await this.admin.get<{ snapshots: Snapshot[] }>(`/api/v2/workspaces/${id}/snapshots`);
+        return snapshots.every(({ status }) => ["ready", "failed"].includes(status)) && snapshots;
+      },
+      { what: "the snapshots come to rest" },
+    );
+  }
+
+  /** The newest fork of a workspace once it has ended. */
+  fork(id: string): Promise<Fork> {
+    return until(
+      async () => {
+        const [newest] = (await this.admin.get<{ forks: Fork[] }>(`/api/v2/workspaces/${id}/forks`)).forks;
+        return newest && ["ready", "failed"].includes(newest.status) && newest;
+      },
+      { what: "the fork ends" },
+    );
+  }
+
+  /** Home backups of a workspace once none is being made. */
+  backups(id: string): Promise<HomeBackup[]> {
+    return until(
+      async () => {
+        const { backups } = await this.admin.get<{ backups: HomeBackup[] }>(`/api/v2/workspaces/${id}/home-backups`);
+        return backups.every(({ status }) => ["ready", "failed"].includes(status)) && backups;
+      },
+      { what: "the backups come to rest" },
+    );
+  }
+
+  /** Writes a word into both volumes of a running workspace. */
+  async write(id: string, word: string): Promise<void> {
+    const text = new TextEncoder().encode(word);
+    const tar = joinStreams([tarEntry("home/dev/word", text), tarEntry("data/word", text), tarEnd()]);
+    const path = `/containers/${await this.container(id)}/archive`;
+    await this.direct.json("write", "PUT", path, { query: { path: "/" }, tar });
+  }
+
+  /** The word of both volumes of a running workspace, and whether their numbers are of one moment. */
+  async read(id: string): Promise<string> {
+    return await this.inside(
+      id,
+      "cat /home/dev/word; echo; cat /data/word; echo; wc -c < /home/dev/big; wc -c < /data/big",
+    );
+  }
+
+  /** Waits until the program in the workspace counts on. */
+  async counts(id: string): Promise<void> {
+    const seen = await this.inside(id, "cat /data/n");
+    await until(async () => (await this.inside(id, "cat /data/n")) !== seen, { what: "the workspace goes on" });
+  }
+
+  async isRunning(id: string): Promise<boolean> {
+    return (await this.containers(`slipway.workspace_id=${id}`)).some(({ State }) => State === "running");
+  }
+
+  async container(id: string): Promise<string> {
+    const running = await this.containers(`slipway.workspace_id=${id}`);
+    const [found] = running.filter(({ State }) => State === "running");
+    if (!found) throw new Error(`no container of ${id} runs: ${running.map(({ State }) => State)}`);
+    return found.Id;
+  }
+
+  /** Runs a command in the workspace's container; what it has written. */
+  async inside(id: string, script: string): Promise<string> {
+    const made = await this.direct.json<{ Id: string }>(
+      "exec",
+      "POST",
+      `/containers/${await this.container(id)}/exec`,
+      {
+        body: { Cmd: ["sh", "-c", script], AttachStdout: true, User: "0", Tty: true },
+      },
+    );
+    const answer = await fetch(`http://docker/exec/${made?.Id}/start`, {
+      method: "POST",
+      unix: this.engine.socket,
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ Detach: false, Tty: true }),
+    } as RequestInit);
+    return (await answer.text()).trim().replaceAll("\r", "");
+  }
+
+  async containers(label: string): Promise<readonly Row[]> {
+    const query = { all: "true", filters: JSON.stringify({ label: [label] }) };
+    return (await this.direct.json<Row[]>("list", "GET", "/containers/json", { query })) ?? [];
+  }
+
+  async volumes(label: string): Promise<string[]> {
+    const query = { filters: JSON.stringify({ label: [label] }) };
+    const found = await this.direct.json<{ Volumes?: { Name: string }[] | null }>("list", "GET", "/volumes", { query });
+    return (found?.Volumes ?? []).map(({ Name }) => Name).sort();
+  }
+
+  /** What the engine has that no workspace and no snapshot needs, and what it lacks; empty when all is right. */
+  async problems(id: string): Promise<string[]> {
+    // Of one in the trash nothing can be asked; its snapshots stay.
+    const snapshots = await this.snapshots(id).catch(() => undefined);
+    const ready = (snapshots ?? []).filter(({ status }) => status === "ready");
+    const own = await this.volumes(`slipway.workspace_id=${id}`);
+    const copies = await this.volumes(`slipway.snapshot_of=${id}`);
+    const containers = await this.containers(`slipway.workspace_id=${id}`);
+    const helpers = [
+      ...(await this.containers("slipway.snapshot_id")),
+      ...(await this.containers("slipway.helper_of")),
+    ];
+    const wanted = ready
+      .flatMap((one) => ["data", "home"].map((volume) => `slipway-snapshot-${one.id}-${volume}`))
+      .sort();
+    return [
+      own.length === 2 ? "" : `volumes: ${own}`,
+      !snapshots || `${copies}` === `${wanted}` ? "" : `copies: ${copies} instead of ${wanted}`,
+      helpers.length === 0 ? "" : `helpers: ${helpers.map(({ Names }) => Names)}`,
+      containers.some(({ State }) => State === "paused") ? "a container is paused" : "",
+    ].filter((line) => line !== "");
+  }
+
+  /** Waits until nothing is wrong. */
+  async settled(id: string): Promise<void> {
+    let seen: string[] = [];
+    await until(
+      async () => {
+        seen = await this.problems(id);
+        return seen.length === 0;
+      },
+      { what: "nothing is left over", patience: 30_000 },
+    ).catch((error) => {
+      throw new Error(`${(error as Error).message}: ${seen.join("; ")}`);
+    });
+  }
+}

@@ -1,0 +1,185 @@
+// A Docker Engine is killed at named places of what is done with the files of a workspace, and started again: each operation is whole or not at
+// all, can be repeated, leaves nothing over, and the workspace goes on.
+import type { Fork } from "#schema/workspaces/fork.ts";
+import type { Snapshot } from "#schema/workspaces/snapshot.ts";
+import type { Cut } from "#test/support/docker/engine-proxy.ts";
+import { canOwnEngine } from "#test/support/docker/own-engine.ts";
+import { until } from "#test/support/until.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+import { EngineWorld } from "./engine-world.ts";
+
+type Operation = {
+  /** Begins it; the answer may be lost. */
+  readonly ask: (world: EngineWorld, id: string) => Promise<unknown>;
+  /** Waits for its end: true when it was done. */
+  readonly ended: (world: EngineWorld, id: string) => Promise<boolean>;
+  /** Does it again, where that is another call. */
+  readonly again?: (world: EngineWorld, id: string) => Promise<unknown>;
+};
+
+const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
+const newest = async (world: EngineWorld, id: string): Promise<Snapshot | undefined> => (await world.snapshots(id))[0];
+const base = async (world: EngineWorld, id: string): Promise<Snapshot> => {
+  const found = (await world.snapshots(id)).find(({ name }) => name === "base");
+  if (!found) throw new Error("the first snapshot is lost");
+  return found;
+};
+const succeeded = async (world: EngineWorld, id: string): Promise<boolean> =>
+  (await world.built(id)).job.status === "succeeded";
+const isDone = ({ copies }: Fork): boolean => copies.every(({ status }) => status === "ready");
+const forkAtRest = (world: EngineWorld, id: string): Promise<Fork> =>
+  until(async () => {
+    const [fork] = (await world.admin.get<{ forks: Fork[] }>(at(id, "forks"))).forks;
+    return fork && ["ready", "failed"].includes(fork.copies[0]?.status ?? fork.status) && fork;
+  });
+
+const askFork = ({ admin }: EngineWorld, id: string): Promise<unknown> =>
+  admin.post(at(id, "forks"), { names: [`f-${crypto.randomUUID().slice(0, 8)}`] });
+
+const OPERATIONS = {
+  snapshot: {
+    ask: ({ admin }, id) => admin.post(at(id, "snapshots"), { name: "more" }),
+    ended: async (world, id) => (await newest(world, id))?.status === "ready",
+  },
+  restore: {
+    ask: async (world, id) => world.admin.post(at(id, `snapshots/${(await base(world, id)).id}/restore`), {}),
+    ended: succeeded,
+  },
+  fork: {
+    ask: askFork,
+    ended: async (world, id) => isDone(await forkAtRest(world, id)),
+    again: async (world, id) => {
+      const { status, copies } = await forkAtRest(world, id);
+      const [copy] = copies;
+      // Files that are owed come with the next start; of a fork without a snapshot there is nothing.
+      if (status === "failed" || !copy) return askFork(world, id);
+      return world.build(copy.workspace_id, "start");
+    },
+  },
+  backup: {
+    ask: ({ admin }, id) => admin.post(at(id, "home-backups"), {}),
+    ended: async (world, id) => (await world.backups(id))[0]?.status === "ready",
+  },
+  fetch: {
+    ask: async (world, id) => {
+      const backup = (await world.backups(id)).find(({ status }) => status === "ready");
+      return world.admin.post(at(id, `home-backups/${backup?.id}/fetch`), {});
+    },
+    ended: async (world, id) => (await newest(world, id))?.status === "ready",
+  },
+  trash: {
+    ask: ({ admin }, id) => admin.post(at(id, "builds"), { transition: "delete" }),
+    ended: succeeded,
+  },
+  return: {
+    ask: ({ admin }, id) => admin.post(at(id, "restore"), {}),
+    ended: succeeded,
+  },
+  start: {
+    ask: ({ admin }, id) => admin.post(at(id, "builds"), { transition: "start" }),
+    ended: succeeded,
+  },
+} satisfies Record<string, Operation>;
+
+type Point = { readonly operation: keyof typeof OPERATIONS; readonly place: string } & Pick<
+  Cut,
+  "call" | "moment" | "nth"
+>;
+
+const CONTAINER = "^POST /containers/[^/]+";
+const PUT_FILES = /^PUT \/containers\/[^/]+\/archive/;
+const GET_FILES = /^GET \/containers\/[^/]+\/archive/;
+
+/** In an order in which each finds the workspace as the one before has left it. */
+export const POINTS: readonly Point[] = [
+  { operation: "snapshot", place: "paused", call: new RegExp(`${CONTAINER}/pause`), moment: "done" },
+  { operation: "snapshot", place: "copying", call: PUT_FILES, moment: "copying" },
+  { operation: "snapshot", place: "copied", call: new RegExp(`${CONTAINER}/unpause`), moment: "asked" },
+  { operation: "restore", place: "stopping", call: new RegExp(`${CONTAINER}/stop`), moment: "done" },
+  { operation: "restore", place: "copying", call: PUT_FILES, moment: "copying" },
+  { operation: "restore", place: "decided", call: /^DELETE \/volumes\//, moment: "asked" },
+  { operation: "restore", place: "one of two volumes replaced", call: /^DELETE \/volumes\//, moment: "done" },
+  { operation: "fork", place: "copying", call: PUT_FILES, moment: "copying" },
+  { operation: "fork", place: "filling", call: PUT_FILES, moment: "copying", nth: 2 },
+  { operation: "backup", place: "copying", call: PUT_FILES, moment: "copying" },
+  { operation: "backup", place: "reading", call: GET_FILES, moment: "copying", nth: 2 },
+  { operation: "fetch", place: "writing", call: PUT_FILES, moment: "copying" },
+  { operation: "trash", place: "stopping", call: new RegExp(`${CONTAINER}/stop`), moment: "asked" },
+  { operation: "return", place: "looking", call: /^GET \/containers\/json/, moment: "asked" },
+  { operation: "start", place: "started", call: new RegExp(`${CONTAINER}/start`), moment: "done" },
+];
+
+/** What a restore may leave: the files as they were, or those of the snapshot. */
+const wordsOf = (text: string): string[] => text.split(/\s+/).slice(0, 2);
+
+const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: string): Promise<string> => {
+  const { operation, place, call, moment, nth = 1 } = point;
+  const { ask, ended, again = ask }: Operation = OPERATIONS[operation];
+  const name = `${operation}, ${place}`;
+  const must = (isRight: boolean, what: string): void => {
+    if (!isRight) throw new Error(`${name}: ${what}`);
+  };
+  const isRunning = operation !== "return" && operation !== "start";
+  if (isRunning) await world.write(id, word);
+  const killed = world.proxy.cut({ call, moment, nth, act: () => world.engine.kill() });
+  await Promise.all([killed, ask(world, id)]);
+  await world.engine.start();
+  world.proxy.mend();
+  const isFirstDone = await ended(world, id);
+  if (!isFirstDone) {
+    await again(world, id);
+    must(await ended(world, id), "it cannot be repeated");
+  }
+  if (["trash", "return"].includes(operation)) {
+    await world.settled(id);
+    return `${name}: ${isFirstDone ? "done" : "done again"}`;
+  }
+  if (world.livesOn || isFirstDone) await world.settled(id);
+  // An engine that was killed does not always start again what it was running.
+  if (!(await world.isRunning(id))) {
+    must(!world.livesOn || operation === "restore", "the workspace does not run");
+    await world.build(id, "start");
+  }
+  const [home, data] = wordsOf(await world.read(id));
+  must(home === data, `the volumes are of two moments: ${home} and ${data}`);
+  if (operation === "restore") must(home === "base", `${home} instead of the snapshot's files`);
+  else if (operation !== "start") must(home === word, `${home} instead of ${word}`);
+  await world.counts(id);
+  await world.settled(id);
+  return `${name}: ${isFirstDone ? "done" : "done again"}`;
+};
+
+/** Kills the engine at each point, `rounds` times. Returns what was seen, in one line. */
+export const serverEngine = async ({ rounds, log }: CheckOptions, ...options: string[]): Promise<string> => {
+  await using world = await EngineWorld.open(...options);
+  let repeated = 0;
+  for (let round = 1; round <= rounds; round++) {
+    const id = await world.makeWorkspace(`dev-${round}`);
+    await world.write(id, "base");
+    await world.admin.post(at(id, "snapshots"), { name: "base" });
+    await world.snapshots(id);
+    for (const point of POINTS) {
+      const seen = await killEngineAt(world, id, point, crypto.randomUUID().slice(0, 8));
+      if (seen.endsWith("again")) repeated += 1;
+      log(seen);
+    }
+    const forks = (await world.admin.get<{ forks: Fork[] }>(at(id, "forks"))).forks;
+    for (const { workspace_id } of forks.flatMap(({ copies }) => copies)) {
+      await world.build(workspace_id, "delete", { permanent: true }).catch(() => {});
+    }
+    await world.build(id, "delete", { permanent: true });
+    const left = [...(await world.volumes("slipway.workspace_id")), ...(await world.volumes("slipway.snapshot_id"))];
+    if (left.length > 0) throw new Error(`left after everything was deleted: ${left}`);
+  }
+  return `${rounds} times killed at ${POINTS.length} places, ${repeated} operations were repeated, nothing lost or left over`;
+};
+
+export const checks: Check[] = canOwnEngine
+  ? [
+      { name: "docker: engine killed", run: (options) => serverEngine(options) },
+      {
+        name: "docker: engine killed, containers live on",
+        run: (options) => serverEngine(options, "--live-restore"),
+      },
+    ]
+  : [];
