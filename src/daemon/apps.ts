@@ -6,7 +6,13 @@ import type { Connection } from "./connection/connection.ts";
 import { Latest } from "./latest.ts";
 import { durationMs } from "./times.ts";
 
-export type AppsOptions = { connection: Pick<Connection, "ask">; clock: Clock; signal: AbortSignal };
+export type AppsOptions = {
+  connection: Pick<Connection, "ask">;
+  clock: Clock;
+  signal: AbortSignal;
+  /** True while start scripts run: they may still be installing an app. */
+  isStarting(): boolean;
+};
 
 /** Watches until the signal fires. Apps without a health check are left alone. */
 export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): void => {
@@ -23,10 +29,12 @@ export const watchApps = (apps: readonly WorkspaceApp[], options: AppsOptions): 
     const threshold = Math.max(1, app.healthcheck?.threshold ?? 1);
     let health: AppHealth | undefined;
     for (let failures = 0; !signal.aborted; ) {
-      failures = (await answers(url, interval, options)) ? 0 : failures + 1;
+      const isUp = await answers(url, interval, options);
       if (signal.aborted) return;
+      const isAwaited = health === undefined && options.isStarting();
+      failures = isUp || isAwaited ? 0 : failures + 1;
       // Until the threshold is reached one way or the other, what was said last still holds.
-      const now = failures === 0 ? AppHealth.HEALTHY : failures >= threshold ? AppHealth.UNHEALTHY : health;
+      const now = isUp ? AppHealth.HEALTHY : failures >= threshold ? AppHealth.UNHEALTHY : health;
       if (now !== undefined && now !== health) {
         health = now;
         latest.put(app.slug, { id: app.id, health });

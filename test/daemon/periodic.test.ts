@@ -108,8 +108,9 @@ describe("metadata", () => {
 });
 
 describe("app health", () => {
-  test("[DM-14] turns unhealthy after the threshold, healthy at once, and is told only when it changes", async () => {
-    let status = 200;
+  test("[DM-14] turns unhealthy after the threshold, but not while start scripts run, healthy at once, and is told only when it changes", async () => {
+    let status = 503;
+    let isStarting = true;
     const asks: number[] = [];
     const app = Bun.serve({
       port: 0,
@@ -127,7 +128,12 @@ describe("app health", () => {
       { id: bytes(1), slug: "web", health: 2, healthcheck },
       { id: bytes(2), slug: "off", health: 1, healthcheck: { url: "" } },
     ];
-    watchApps(manifest({ apps }).apps, { connection, clock, signal: signal() });
+    watchApps(manifest({ apps }).apps, {
+      connection,
+      clock,
+      signal: signal(),
+      isStarting: () => isStarting,
+    });
     // Each round asks for two waits of five seconds: the longest an answer may take, and the one before the next round.
     let rounds = 1;
     const round = async (): Promise<void> => {
@@ -135,6 +141,12 @@ describe("app health", () => {
       rounds += 1;
       await clock.advance(5_000);
     };
+    // A start script is still installing it: that is no failure, however long it takes.
+    for (let n = 0; n < 4; n++) await round();
+    expect(calls).toEqual([]);
+    isStarting = false;
+    status = 200;
+    await round();
     await called(1);
     expect(calls[0]?.updates).toMatchObject([{ id: bytes(1), health: 3 }]);
     status = 500;

@@ -51,6 +51,7 @@ export class AgentSession {
   readonly #context: WorkspaceContext;
   readonly #reach: Reach;
   readonly #stopping = new AbortController();
+  #isStarting = true;
   /** What programs find that begin from now on. Everything that starts one reads it then, so a change is made in place. */
   readonly #programs: Record<string, string>;
 
@@ -170,6 +171,7 @@ export class AgentSession {
     const { manifest, lifecycle } = this.#options;
     lifecycle.enter("starting");
     const outcome = await runStartScripts(manifest.scripts, this.#runner, this.#stopping.signal);
+    this.#isStarting = false;
     log("daemon").info("start scripts have ended: {outcome}", { outcome });
     if (this.#stopping.signal.aborted) return;
     lifecycle.enter(outcome);
@@ -190,7 +192,7 @@ export class AgentSession {
       directory: resolveFolder(manifest.directory, env),
       groups: this.#groups,
     });
-    watchApps(manifest.apps, { connection, clock, signal });
+    watchApps(manifest.apps, { connection, clock, signal, isStarting: () => this.#isStarting });
     const agent_id = toId(manifest.agentId);
     void watchSpace({
       connection,
