@@ -21,7 +21,6 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   down: "`slipway stop`",
   exec: "`slipway ssh WORKSPACE -- COMMAND`",
   shell: "`slipway ssh`",
-  upgrade: "`slipway migrate`",
   server: "`slipway serve`",
   daemon: "`slipway serve`",
   signin: "`slipway login`",

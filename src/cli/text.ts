@@ -31,9 +31,13 @@ export const relative = (at: string, now: number): string => {
   return seconds < 0 ? `${words} ago` : `in ${words}`;
 };
 
-/** `12 KiB`, `3.4 MiB`. */
+/** `12 KiB`, `3.4 MiB`, `23.6 GiB`. */
 export const size = (bytes: number): string =>
-  bytes < 1024 * 1024 ? `${Math.ceil(bytes / 1024)} KiB` : `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
+  bytes < 1024 ** 2
+    ? `${Math.ceil(bytes / 1024)} KiB`
+    : bytes < 1024 ** 3
+      ? `${(bytes / 1024 ** 2).toFixed(1)} MiB`
+      : `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
 
 /** `8 hours`, `1 hour 30 minutes`. */
 export const span = (ms: number): string => {

@@ -32,6 +32,14 @@ describe("help", () => {
     }
   });
 
+  test("[CV-37] says what each command does in the imperative, and names editors as they are called", async () => {
+    const { out } = await run("help");
+    const helps = [...out.matchAll(/^ {2}[a-z-]+ {2,}([A-Z]\w*)/gm)].map(([, first = ""]) => first);
+    expect(helps.length).toBeGreaterThan(30);
+    expect(helps.filter((first) => /[^s]s$/.test(first))).toEqual([]);
+    expect((await run("open vscode --help")).out).toContain("in VS Code, using its Coder extension.");
+  });
+
   test("[CV-37] the examples are commands that exist", async () => {
     const { out } = await run("help");
     const examples = [...out.matchAll(/^ {2}slipway (\S+)/gm)].map(([, verb]) => verb);

@@ -17,7 +17,7 @@ test("[CV-27] stat counts a container by its own limits, and says what is used o
     [`${CGROUP}/cpu.max`]: "50000 100000\n",
     [`${CGROUP}/cpu.stat`]: "usage_usec 1000000\nuser_usec 1\n",
   };
-  expect((await runHere(["stat", "mem"], { files })).printed).toBe("256.0 MiB of 1024.0 MiB (25 %)\n");
+  expect((await runHere(["stat", "mem"], { files })).printed).toBe("256.0 MiB of 1.0 GiB (25 %)\n");
   expect((await runHere(["stat", "mem", "--prefix", "Gi"], { files })).printed).toBe("0.3 GiB of 1.0 GiB (25 %)\n");
   const { printed: machine } = await runHere(["stat", "mem", "--host", "--json"], { files });
   expect(JSON.parse(machine).memory.total).toBe(totalmem());

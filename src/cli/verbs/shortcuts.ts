@@ -9,15 +9,15 @@ const wordNamed = (name: string): SubVerb => {
   return word;
 };
 
-const shortcut = (name: string, word = name): Verb => {
-  const { usage, help, names, load } = wordNamed(word);
+/** `help`: in the imperative, as of all commands in the list; words below a command say what they do in the third person. */
+const shortcut = (name: string, help: string, word = name): Verb => {
+  const { usage, names, load } = wordNamed(word);
   return { name, area: "workspaces", help, usage, details: CONNECTION, ...(names ? { names } : {}), load };
 };
 
 /** Lists running workspaces: `slipway ls status:running`. */
 const RUNNING: Verb = {
-  ...shortcut("ps", "list"),
-  help: "Lists your running workspaces.",
+  ...shortcut("ps", "List your running workspaces.", "list"),
   load: async () => {
     const { run } = await wordNamed("list").load();
     return { run: (input) => run({ ...input, argv: ["status:running", ...input.argv] }) };
@@ -25,8 +25,20 @@ const RUNNING: Verb = {
 };
 
 export const SHORTCUTS: readonly Verb[] = [
-  shortcut("ls", "list"),
+  shortcut("ls", "List your workspaces, or all that you can see. Filter with terms such as status:running.", "list"),
   RUNNING,
-  ...["create", "start", "stop", "restart", "update", "fork"].map((name) => shortcut(name)),
-  shortcut("rm", "delete"),
+  shortcut("create", "Create a workspace and wait until its agent is ready; --repo opens a Git repository in it."),
+  shortcut(
+    "start",
+    "Start a workspace and wait until its agent is ready; --update takes the template's active version.",
+  ),
+  shortcut("stop", "Stop a workspace."),
+  shortcut("restart", "Stop a workspace and start it again."),
+  shortcut("update", "Update a workspace to its template's active version, and restart it if it is running."),
+  shortcut("fork", "Create workspaces with copies of this one's files and of your chats in it; --start starts them."),
+  shortcut(
+    "rm",
+    "Delete a workspace after confirmation; --permanent skips the trash, --orphan leaves resources behind that cannot be removed.",
+    "delete",
+  ),
 ];

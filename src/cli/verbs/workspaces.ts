@@ -274,7 +274,7 @@ const editor = (name: (typeof EDITORS)[number], title: string): SubVerb => ({
   name,
   names,
   usage: "WORKSPACE[.AGENT] [FOLDER] [--print] [--with-token]",
-  help: `Opens a workspace in ${title}using its Coder extension.`,
+  help: `Opens a workspace in ${title}, using its Coder extension.`,
   load: async () => ({ run: (await openEditors()).editors[name] }),
 });
 
