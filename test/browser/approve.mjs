@@ -31,7 +31,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     await mode(page, next);
   }
   await look("approve-new");
-  await text.fill("Mend the sum");
+  await text.fill("Fix the sum");
   await text.press("Enter");
   await page.waitForURL("**/chats/*");
 
@@ -63,7 +63,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   result.runsIn = await command.locator("p").last().textContent();
   await look("approve-command");
   await command.getByRole("button", { name: "Always allow echo looking, sh sum.sh" }).click();
-  await page.getByText("its answer to").waitFor();
+  await page.getByText("it prints 5").waitFor();
   await page.getByText("2 rules apply first.").waitFor();
 
   // Keys are a press away, and the branch asks before it forks.
@@ -179,7 +179,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
     );
   const data = readFileSync(message, "utf8");
   await session.send("ServiceWorker.deliverPushMessage", { origin: new URL(url).origin, registrationId, data });
-  const notification = await shown("Mend");
+  const notification = await shown("Fix");
   result.notification = { body: notification.body, actions: notification.actions };
   await press(notification, "allow");
   await askTest("allowed");

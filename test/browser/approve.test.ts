@@ -70,7 +70,7 @@ testNeeding(
     const acts = {
       asked: async () => {
         await Bun.write(sum, BROKEN);
-        const content = [{ type: "text", text: "Mend the sum, please" }];
+        const content = [{ type: "text", text: "Fix the sum, please" }];
         const about = { organization_id, workspace_id: story.workspace_id, client_type: "ui" };
         asked = await admin.post<Chat>("/api/v2/chats", { ...about, content });
         const { text } = await until(() => service.delivered.find((one) => one.text.includes("approval")));

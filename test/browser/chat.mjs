@@ -18,7 +18,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await look("chat-new");
 
   // In a workspace, chosen by keyboard and mouse; what was written is still there after a reload.
-  await message.fill("Mend the sum");
+  await message.fill("Fix the sum");
   await page.reload();
   await message.waitFor();
   result.draft = await message.inputValue();
@@ -42,7 +42,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await other.keyboard.press("a");
   for (const one of [page, other]) {
     await ask(one).waitFor({ state: "detached" });
-    await one.getByText("its answer to").waitFor();
+    await one.getByText("it prints 5").waitFor();
   }
   const flow = (one) => one.locator(".flow").textContent();
   result.same = (await flow(page)) === (await flow(other));
@@ -87,6 +87,11 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   ]);
   result.downloaded = readFileSync(await download.path(), "utf8");
   await files.close();
+
+  // Between the list and the panel of a small screen the title is whole.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  result.isTitleCut = await page.locator(".talk .bar h2").evaluate((title) => title.scrollWidth > title.clientWidth);
+  await page.setViewportSize({ width: 1440, height: 900 });
 
   // A terminal of the workspace alongside it.
   await page.getByRole("tab", { name: "Terminal" }).click();
@@ -170,7 +175,7 @@ await inApp({ file, url: line.url, folder }, async ({ page, context, result, at,
   await message.fill("Ask me");
   await message.press("Enter");
   const question = page.getByRole("group", { name: "Question" });
-  await question.getByText("Which colour shall it have?").waitFor();
+  await question.getByText("Which color should it be?").waitFor();
   await page.getByRole("radio", { name: "Plan", checked: true }).waitFor({ state: "attached" });
   await look("chat-question");
   await question.getByRole("radio", { name: /Other answer/ }).check();

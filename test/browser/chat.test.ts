@@ -49,7 +49,7 @@ testNeeding(
     const numbers = Array.from({ length: 120 }, (_, at) => at + 1).join(" ");
     expect(told).toMatchObject({
       wrong: [],
-      draft: "Mend the sum",
+      draft: "Fix the sum",
       same: true,
       links: 0,
       still: true,
@@ -60,6 +60,7 @@ testNeeding(
       left: ["Remember the sum"],
       answered: "Other: Red",
       downloaded: "brought along",
+      isTitleCut: false,
     });
     // Away for a time: nothing is missing, doubled or empty in the meantime.
     const { away } = told;

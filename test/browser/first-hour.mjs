@@ -48,7 +48,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   await press(page.getByRole("link", { name: "New chat", exact: true }));
   const message = page.getByRole("textbox", { name: "Message" });
-  await message.fill("Mend the sum");
+  await message.fill("Fix the sum");
   await presses.key(message, "Enter");
   const asked = page.getByRole("group", { name: "Edit sum.sh?" });
   const diff = asked.getByRole("region", { name: /^Diff of/ });

@@ -69,7 +69,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   // A chat edits the repository and asks, on two pages at once; both show the same.
   await page.goto(base);
   await page.getByRole("link", { name: "New chat", exact: true }).click();
-  await message.fill("Mend the sum");
+  await message.fill("Fix the sum");
   await message.press("Enter");
   await page.waitForURL("**/chats/*");
   const chat = page.url();
@@ -82,7 +82,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await other.getByRole("button", { name: /^Allow once/ }).click();
   for (const one of [page, other]) {
     await asks(one).waitFor({ state: "detached" });
-    await one.getByText("its answer to").waitFor();
+    await one.getByText("it prints 5").waitFor();
   }
   result.same = (await flow(page)) === (await flow(other));
   await other.close();

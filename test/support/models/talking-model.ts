@@ -1,4 +1,4 @@
-// A model for stories in a browser: what it does follows from what it was asked last. "Mend" edits a file and runs a command, "Count to n"
+// A model for stories in a browser: what it does follows from what it was asked last. "Fix" edits a file and runs a command, "Count to n"
 // says numbers one after the other, "Ask me" asks a question, "Plan it" writes a plan and shows it, "Be busy" is refused twice and then
 // answered, "Send two" gives work to two sub-agents, "Paint it" opens a red
 // window on the desktop that keeps what is typed into it, all else is answered immediately. Speaks OpenAI's protocol on a real socket.
@@ -19,27 +19,27 @@ const HELPERS = ["Reads the tests", "Reads the code"];
 const PLAN = "# Sort the shelf\n\n1. Take all of it down\n2. Put it back by **colour**\n";
 
 const QUESTION = {
-  header: "Colour",
-  question: "Which colour shall it have?",
+  header: "Color",
+  question: "Which color should it be?",
   options: [
-    { label: "Blue", description: "As the sea." },
-    { label: "Green", description: "As the woods." },
+    { label: "Blue", description: "Like the sea." },
+    { label: "Green", description: "Like the woods." },
   ],
 };
 
-const DONE = `It subtracted where it should add.
+const DONE = `The script subtracted instead of adding.
 
 ## What changed
 
-- \`sum.sh\` adds its two numbers now
-- its answer to **2 and 3** is right
+- \`sum.sh\` now adds its two numbers
+- for **2 and 3** it prints 5
 
 \`\`\`sh
 # adds two numbers
 echo $(($1 + $2))
 \`\`\`
 
-| given | answer |
+| input | output |
 |---|---|
 | 2 and 3 | 5 |
 
@@ -82,7 +82,7 @@ export class TalkingModel implements AsyncDisposable {
     const count = Number(/Count to (\d+)/.exec(words)?.[1] ?? 0);
     // Who sums a history up has no tools, and quotes what was asked in it.
     if (!Array.isArray(call.body.tools)) this.#end(call.say({ text: "I will remember that." }));
-    else if (words.includes("Mend")) this.#mend(call, step);
+    else if (words.includes("Fix")) this.#fix(call, step);
     else if (words.includes("Ask me") && step === 0) this.#tool(call, "ask_user_question", { questions: [QUESTION] });
     else if (words.includes("Paint it") && step === 0) this.#tool(call, "execute", { command: PAINT });
     else if (words.includes("Plan it")) this.#plan(call, step, JSON.stringify(history[0]?.content ?? ""));
@@ -95,16 +95,16 @@ export class TalkingModel implements AsyncDisposable {
     else this.#end(call.say({ text: "I will remember that." }));
   }
 
-  #mend(call: ModelCall, step: number): void {
+  #fix(call: ModelCall, step: number): void {
     const path = "work/sum.sh";
     if (step === 0) {
-      call.say({ text: "I look at the file first. " });
+      call.say({ text: "Let me read the script first. " });
       this.#tool(call, "read_file", { path });
     } else if (step === 1) {
-      call.say({ text: "It subtracts; I mend that." });
+      call.say({ text: "It subtracts instead of adding. I'll fix that." });
       this.#tool(call, "edit_files", { files: [{ path, edits: [EDIT] }] });
     } else if (step === 2) {
-      call.say({ text: "Now I try it." });
+      call.say({ text: "Now let me run it." });
       this.#tool(call, "execute", { command: COMMAND, workdir: "work", timeout: "60s" });
     } else this.#end(call.say({ text: DONE }));
   }
