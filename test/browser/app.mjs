@@ -73,6 +73,10 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await page.getByRole("combobox", { name: "Search everything" }).fill("bet");
   await page.getByRole("option", { name: /^beta/ }).waitFor();
   await look("palette");
+  for (const name of ["Trash", "Repository prebuilds", "Documentation", "Invite people"]) {
+    await page.getByRole("combobox", { name: "Search everything" }).fill(name);
+    await page.getByRole("option", { name }).waitFor();
+  }
   await page.keyboard.press("Escape");
 
   // Show as command.

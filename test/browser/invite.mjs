@@ -60,6 +60,9 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await phone.getByText("No templates available").waitFor();
   result.whom = await phone.getByText("Ask admin").textContent();
   await look(phone, "nothing");
+  await phone.goto(at("/templates"));
+  await phone.getByText("No templates available").waitFor();
+  await phone.goto(at("/"));
   await askTest("template");
   await phone.reload();
   await phone.getByRole("heading", { name: "Welcome, Ada Lovelace" }).waitFor();

@@ -25,6 +25,14 @@ await inApp({ file, url, token, folder }, async ({ page, context, result, at, lo
   result.tooltip = await panel.locator("li", { hasText: "Handbook" }).last().getAttribute("title");
   await look("open");
 
+  // One that needs a host name says so where there is none.
+  const [named] = await Promise.all([
+    context.waitForEvent("page"),
+    panel.getByRole("link", { name: "By name" }).click(),
+  ]);
+  await named.getByRole("heading", { name: "This app needs its own host name" }).waitFor();
+  await named.close();
+
   // A program gets a key only after a page has asked and shown where it goes; a page never gets one.
   result.handbook = await panel.getByRole("link", { name: "Handbook" }).getAttribute("href");
   const [asking] = await Promise.all([

@@ -17,6 +17,7 @@ const APPS = [
     command: "echo ran-$((6 * 7)); exec sh",
     icon: "/icon/terminal.svg",
   },
+  { slug: "by-name", display_name: "By name", url: "http://localhost:4242", subdomain: true },
   {
     slug: "handbook",
     display_name: "Handbook",
@@ -41,7 +42,14 @@ testNeeding(
   [needs.chromium, needs.node],
   "[WB-75] apps open as their template says, with a key only in a link to a program; each agent has its terminal and its editors; a row offers the same",
   async () => {
-    await using server = await startTestServer({ env: { SLIPWAY_EXTERNAL_APP_SCHEMES: "bridge" } });
+    await using server = await startTestServer({
+      env: {
+        SLIPWAY_EXTERNAL_APP_SCHEMES: "bridge",
+        // A name that is no loopback one: apps have no hosts of their own.
+        SLIPWAY_ACCESS_URL: "http://slipway.example.test",
+        SLIPWAY_ALLOWED_HOSTS: "127.0.0.1,localhost",
+      },
+    });
     const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
     const agents = [
       { name: "one", token: TOKEN, apps: APPS },

@@ -14,6 +14,12 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await page.getByRole("button", { name: "Open repository" }).click();
   await page.getByText("This is not a link to a Git repository").waitFor();
 
+  // Create opens it, too, where templates are chosen below.
+  await page.goto(at("/new"));
+  await page.getByRole("form", { name: "Open a repository" }).getByLabel("Repository").fill(link);
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  await found.waitFor();
+
   await page.goto(at(`/new?${new URLSearchParams({ repo: closed })}`));
   result.refused = await page.getByRole("alert").textContent();
   await page.getByRole("button", { name: "Create deploy key" }).click();

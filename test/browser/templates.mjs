@@ -9,6 +9,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   const tabs = page.getByRole("navigation", { name: "Template sections" });
 
   await page.goto(at("/templates"));
+  await page.getByText("No workspaces yet.").first().waitFor();
   await page.getByRole("button", { name: "Import template" }).click();
   await dialog.getByLabel("Name").fill("broken");
   await dialog.getByLabel("Archive").setInputFiles(broken);

@@ -11,15 +11,21 @@ import { call } from "./api.ts";
 
 export type Place = { readonly workspace: Workspace; readonly agent: WorkspaceAgent };
 
+/** What the address of an app or a port is made of. */
+type Named = {
+  readonly workspace: Pick<Workspace, "name" | "owner_name">;
+  readonly agent: Pick<WorkspaceAgent, "name">;
+};
+
 /** Where an app or a port (`8080`, `8080s`) is: at a host of its own where there are such (`host`: the wildcard), else below a path. */
-const toAddress = ({ workspace, agent }: Place, app: string, host: string): string => {
+const toAddress = ({ workspace, agent }: Named, app: string, host: string): string => {
   const label = formatLabel({ app, agent: agent.name, workspace: workspace.name, user: workspace.owner_name });
   if (host && label) return `${location.protocol}//${host.replace("*", label)}/`;
   return `/@${workspace.owner_name}/${workspace.name}.${agent.name}/apps/${app}/`;
 };
 
 /** Where a port is; `host` is the wildcard of such hosts, empty for none. */
-export const portAddress = (place: Place, port: number, isSecure: boolean, host: string): string =>
+export const portAddress = (place: Named, port: number, isSecure: boolean, host: string): string =>
   toAddress(place, `${port}${isSecure ? "s" : ""}`, host);
 
 /** How an app is opened: in this page, in its own page, or by a local program that gets the link. */
@@ -27,8 +33,8 @@ export type Opening =
   | { readonly way: "here" | "tab" | "window"; readonly href: string }
   | { readonly way: "program"; readonly act: () => Promise<void> };
 
-/** Undefined for an app that wants a host of its own where none exist. */
-export const findOpening = (place: Place, app: App, host: string): Opening | undefined => {
+/** `host` as for a port. Where there is none the path of an app that wants one leads to a page that says what is missing. */
+export const findOpening = (place: Place, app: App, host: string): Opening => {
   const page = app.open_in === "tab" ? "tab" : "window";
   if (app.external) {
     if (/^https?:/i.test(app.url)) return { way: "tab", href: app.url };
@@ -42,7 +48,6 @@ export const findOpening = (place: Place, app: App, host: string): Opening | und
   if (app.command) {
     return { way: "here", href: `/terminals/${place.agent.id}?app=${app.slug}` };
   }
-  if (app.subdomain && !host) return undefined;
   return { way: page, href: toAddress(place, app.slug, host) };
 };
 

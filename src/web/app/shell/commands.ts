@@ -105,6 +105,10 @@ export const pageEntries = (viewer: Viewer): readonly Entry[] => [
   ...SECTIONS.filter((place) => isOffered(place, viewer)).flatMap(({ path, of, names }) =>
     names.map(([name, label]) => page(of === "Account" ? "user" : "sliders", label, `${path}/${name}`, of)),
   ),
+  ...(viewer.mayAdminister ? [page("user", "Invite people", "/admin/people", "Administration")] : []),
+  page("trash", "Trash", "/trash", "Workspaces"),
+  page("branch", "Repository prebuilds", "/prebuilds", "Templates"),
+  page("file", "Documentation", "/docs"),
   page("file", "API reference", "/swagger"),
 ];
 

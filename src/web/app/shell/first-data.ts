@@ -86,7 +86,7 @@ export const FIRST_DATA: FirstData = {
     "/invitations",
   ],
   "/admin/models": ["/chats/providers", "/chats/model-configs", "/chats/providers/local"],
-  "/admin/coding-agents": ["/ai/agents"],
+  "/admin/coding-agents": ["/ai/agents", "/ai/settings"],
   "/admin/ai-gateway": ["/ai/settings", "/chats/providers"],
   "/admin/external-accounts": ["/deployment/external-auth"],
   "/admin/permissions": [

@@ -3,11 +3,13 @@ import { type Signal, useSignal } from "@preact/signals";
 import { AGENT_DIALECTS, type CodingAgent, type CodingAgentInput } from "#schema/ai/coding-agents.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
-import { Button, IconButton } from "../../parts/button.tsx";
+import { Button, ButtonLink, IconButton } from "../../parts/button.tsx";
+import { ask, isGone } from "../../parts/dialog.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { Area, Field, NameField, Select, Switch } from "../../parts/field.tsx";
 import { FormDialog } from "../../parts/form-dialog.tsx";
 import { into, sets } from "../../parts/handlers.ts";
+import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { failed, say } from "../../shell/toasts.tsx";
 
@@ -32,8 +34,13 @@ const DIALECTS: Readonly<Record<CodingAgentInput["dialect"], string>> = {
 
 const inputOf = ({ name: _, is_preset: __, ...input }: CodingAgent): CodingAgentInput => input;
 
+const read = async () => {
+  const [{ agents }, { enabled }] = await Promise.all([call("GET /ai/agents"), call("GET /ai/settings")]);
+  return { agents, hasGateway: enabled };
+};
+
 export const CodingAgentsPage = () => {
-  const { state, again } = useResource("coding agent settings", () => call("GET /ai/agents"));
+  const { state, again } = useResource("coding agent settings", read);
   const edited = useSignal<CodingAgent | "new" | undefined>(undefined);
   const { data, error } = state.value;
   if (error) return <Failed what="Can't load the coding agents" error={error} again={again} />;
@@ -43,11 +50,24 @@ export const CodingAgentsPage = () => {
     await again();
     say(done);
   };
-  const remove = async ({ name, is_preset }: CodingAgent): Promise<void> => {
-    await call("DELETE /ai/agents/:coding_agent", { path: { coding_agent: name } });
-    await again();
-    say(is_preset ? "Original settings restored" : "Agent deleted");
-  };
+  const askToRemove = ({ name, display_name, is_preset }: CodingAgent): void =>
+    ask({
+      title: is_preset ? `Restore ${display_name}?` : `Delete ${display_name}?`,
+      text: is_preset
+        ? "Its command, install script and other settings become those that Slipway comes with. It is disabled."
+        : "Chats that it leads can't continue.",
+      yes: is_preset ? "Restore agent" : "Delete agent",
+      no: "Keep it",
+      isDanger: !is_preset,
+      act: async () => {
+        await call("DELETE /ai/agents/:coding_agent", { path: { coding_agent: name } }).catch((error) => {
+          // One that was never changed has nothing to restore.
+          if (!is_preset || !isGone(error)) throw error;
+        });
+        await again();
+        say(is_preset ? "Original settings restored" : "Agent deleted");
+      },
+    });
   return (
     <section class="stack" aria-labelledby="agents">
       <div class="head">
@@ -62,12 +82,23 @@ export const CodingAgentsPage = () => {
         People can choose enabled agents instead of a model when they start a chat. Agents run in the chat's workspace
         and call models through the <a href="/admin/ai-gateway">AI gateway</a>.
       </p>
+      {!data.hasGateway && data.agents.some(({ enabled }) => enabled) && (
+        <p class="banner box attn" role="status">
+          <Icon name="warn" />
+          <span>The AI gateway is turned off: agents can't call models.</span>
+          <span class="push">
+            <ButtonLink small href="/admin/ai-gateway">
+              Set up AI gateway
+            </ButtonLink>
+          </span>
+        </p>
+      )}
       <ul class="panel list">
         {data.agents.map((agent) => (
           <li key={agent.name} class="item">
             <Switch
               label={agent.display_name}
-              note={[agent.command, ...agent.arguments].join(" ").slice(0, 120)}
+              note={shorten([agent.command, ...agent.arguments].join(" "))}
               checked={agent.enabled}
               onSwitch={(enabled) =>
                 void save(
@@ -80,10 +111,10 @@ export const CodingAgentsPage = () => {
             <span class="line">
               <IconButton icon="pen" small label={`Edit ${agent.display_name}`} onPress={sets(edited, agent)} />
               <IconButton
-                icon="trash"
+                icon={agent.is_preset ? "restart" : "trash"}
                 small
                 label={`${agent.is_preset ? "Restore" : "Delete"} ${agent.display_name}`}
-                onPress={() => remove(agent)}
+                onPress={() => askToRemove(agent)}
               />
             </span>
           </li>
@@ -209,6 +240,10 @@ const AgentForm = ({ agent, edited, save }: FormProps) => {
     </FormDialog>
   );
 };
+
+const MAX_SHOWN = 80;
+
+const shorten = (text: string): string => (text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text);
 
 const linesOf = (text = ""): string[] => text.split("\n").flatMap((line) => (line.trim() === "" ? [] : [line.trim()]));
 

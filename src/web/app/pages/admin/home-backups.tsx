@@ -24,7 +24,7 @@ export const HomeBackups = () => {
           {data.problem}
         </p>
       )}
-      {data.workspaces.length > 0 && (
+      {(data.location !== "" || data.backups > 0) && data.workspaces.length > 0 && (
         <ul class="panel list">
           {data.workspaces.map((one) => (
             <li key={one.workspace_id} class="item">

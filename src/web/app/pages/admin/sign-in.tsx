@@ -9,6 +9,7 @@ import { isSiteOwner } from "../../data/session.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { Fold } from "../../parts/fold.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { State } from "../../parts/state.tsx";
 
@@ -170,12 +171,11 @@ const Outcome = ({ trial, name }: { trial: OidcTrial; name: string }) => (
             (trial.group_count > trial.groups.length ? ` and ${trial.group_count - trial.groups.length} more` : "")}
       </dd>
     </dl>
-    <details>
-      <summary>Claims from {name}</summary>
+    <Fold summary={`Claims from ${name}`}>
       <pre class="cmd mono" tabIndex={0}>
         {JSON.stringify(trial.claims, null, 2)}
       </pre>
-    </details>
+    </Fold>
     <p class="small mut">No changes were made. You are still signed in.</p>
   </div>
 );

@@ -3,7 +3,9 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Chat } from "#schema/chats/chat.ts";
 import { call } from "../../data/api.ts";
+import { portAddress } from "../../data/open.ts";
 import { useResource } from "../../data/resource.ts";
+import { workspaces } from "../../data/workspaces.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
@@ -63,17 +65,21 @@ export const Aside = ({ chat, known, isOwner, onClose }: AsideProps) => {
         ) : tab.value === "Desktop" ? (
           <Desktop chat={chat.id} isOwner={isOwner} />
         ) : (
-          <Ports agent={agent} />
+          <Ports known={known} agent_id={agent} />
         )}
       </div>
     </aside>
   );
 };
 
-const Ports = ({ agent }: { agent: string }) => {
-  const { state, again } = useResource(`ports ${agent}`, () =>
-    call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent } }),
+const Ports = ({ known, agent_id }: { known: Chat; agent_id: string }) => {
+  const { state, again } = useResource(`ports ${agent_id}`, () =>
+    call("GET /workspaceagents/:workspaceagent/listening-ports", { path: { workspaceagent: agent_id } }),
   );
+  const hosts = useResource("app host", () => call("GET /applications/host"));
+  const workspace = workspaces.value.get(known.workspace_id ?? "");
+  const agent = workspace?.agents.find(({ id }) => id === agent_id);
+  const host = hosts.state.value.data?.host;
   const { data, error } = state.value;
   const own = data?.ports.filter(({ is_own = true }) => is_own);
   if (error !== undefined && data === undefined)
@@ -91,7 +97,18 @@ const Ports = ({ agent }: { agent: string }) => {
       <ul class="list">
         {own?.map(({ port, process_name }) => (
           <li key={port} class="item">
-            <span class="num">{port}</span>
+            {workspace && agent && host !== undefined ? (
+              <a
+                class="num"
+                href={portAddress({ workspace, agent }, port, false, host)}
+                target="_blank"
+                rel="noreferrer"
+              >
+                :{port}
+              </a>
+            ) : (
+              <span class="num">:{port}</span>
+            )}
             <span class="dim small">{process_name}</span>
           </li>
         ))}

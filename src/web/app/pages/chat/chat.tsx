@@ -179,7 +179,7 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
       <Composer
         draftKey={chat.id}
         organization={known?.organization_id ?? ""}
-        placeholder={`${busy ? "Add to the queue" : "Write a message"}. / for commands, @ for files`}
+        placeholder={`${busy ? "Add to the queue" : "Write a message"}. / commands, @ files`}
         sendLabel={busy ? "Queue message" : "Send message"}
         commands={commands}
         files={changedFiles}

@@ -6,6 +6,7 @@ import type { ChatMessage } from "#schema/chats/chat.ts";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { copy } from "../../parts/as-command.tsx";
 import { IconButton } from "../../parts/button.tsx";
+import { Fold } from "../../parts/fold.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { formatDuration } from "../../parts/words-of-time.ts";
@@ -150,14 +151,14 @@ const Reasoning = ({ part, isLive }: { part: ShownPart; isLive: boolean }) => {
   if (text.trim() === "" && !isLive) return null;
   const took = created_at && completed_at ? Date.parse(completed_at) - Date.parse(created_at) : undefined;
   return (
-    <details class="fold">
-      <summary>
-        <Icon name="chev" small />
-        {isLive ? "Thinking…" : took !== undefined && took >= 1_000 ? `Thought for ${formatDuration(took)}` : "Thought"}
-      </summary>
+    <Fold
+      summary={
+        isLive ? "Thinking…" : took !== undefined && took >= 1_000 ? `Thought for ${formatDuration(took)}` : "Thought"
+      }
+    >
       <div class="prose">
         <Markdown text={text} isLive={isLive} />
       </div>
-    </details>
+    </Fold>
   );
 };

@@ -11,6 +11,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { DiffFile } from "../../parts/diff/diff-file.tsx";
 import { parseFiles } from "../../parts/diff/diff-lines.ts";
+import { Fold } from "../../parts/fold.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { onKeys } from "../../shell/keys.ts";
@@ -148,11 +149,7 @@ const Command = ({ request, shown }: { request: ToolCallRequest; shown: ChatAppr
         <ShellText text={text} />
       </pre>
       {parts.length > 1 && (
-        <details class="fold">
-          <summary>
-            <Icon name="chev" small />
-            {parts.length} commands
-          </summary>
+        <Fold summary={`${parts.length} commands`}>
           <ol class="parts" aria-label="Commands in it">
             {parts.map((part, at) => (
               <li key={at} class="mono wrap-any">
@@ -160,7 +157,7 @@ const Command = ({ request, shown }: { request: ToolCallRequest; shown: ChatAppr
               </li>
             ))}
           </ol>
-        </details>
+        </Fold>
       )}
       <p class="small mut wrap-any">
         {folder === "" ? "Runs in the workspace folder" : "Runs in "}

@@ -3,6 +3,7 @@ import { useSignal } from "@preact/signals";
 import type { ShownPart } from "#schema/chats/chat-part.ts";
 import { Diff } from "../../parts/diff/diff.tsx";
 import { parseFiles } from "../../parts/diff/diff-lines.ts";
+import { Fold } from "../../parts/fold.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { State } from "../../parts/state.tsx";
@@ -113,12 +114,14 @@ const Shortened = ({ name, result, isBusy }: { name: string; result: ShownPart |
   if (name === "chat_cleared")
     return <p class="cut-line">Context cleared. The model doesn't see anything above this line.</p>;
   return (
-    <details class="fold">
-      <summary>
-        <Icon name="chev" small />
-        {result ? "Summarized" : isBusy ? "Summarizing…" : "Not summarized"}
-        {source === "automatic" && typeof usage_percent === "number" && ` at ${usage_percent} % of the context`}
-      </summary>
+    <Fold
+      summary={
+        <>
+          {result ? "Summarized" : isBusy ? "Summarizing…" : "Not summarized"}
+          {source === "automatic" && typeof usage_percent === "number" && ` at ${usage_percent} % of the context`}
+        </>
+      }
+    >
       <div class="prose">
         <p class="pre">
           {typeof summary === "string"
@@ -128,6 +131,6 @@ const Shortened = ({ name, result, isBusy }: { name: string; result: ShownPart |
               : "The messages above are unchanged."}
         </p>
       </div>
-    </details>
+    </Fold>
   );
 };

@@ -6,6 +6,7 @@ import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { useResource } from "../../data/resource.ts";
+import { formatPlace } from "../../data/runs-on.ts";
 import { Failed } from "../../parts/empty.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
@@ -62,6 +63,7 @@ const FromTemplate = () => {
       typed={typed}
       crumbs={CRUMBS}
       above={filled.template === undefined && <RepositoryField value={repository} />}
+      instead={repository}
     >
       {filled.template !== undefined && (
         <p class="small">
@@ -101,7 +103,7 @@ const Card = ({ template, checked, pick }: { template: Template; checked: boolea
         {usual !== null && <span class="push dim small num">{formatDuration(usual)}</span>}
       </span>
       <p>
-        <Inline text={template.description || `Runs on ${template.provisioner}.`} plainLinks />
+        <Inline text={template.description || `Runs on ${formatPlace(template)}.`} plainLinks />
       </p>
     </label>
   );

@@ -13,6 +13,7 @@ import { call, formatError, Problem } from "../../data/api.ts";
 import { FormSocket, type Values } from "../../data/form-socket.ts";
 import { nameFor } from "../../data/names.ts";
 import { useResource } from "../../data/resource.ts";
+import { formatPlace } from "../../data/runs-on.ts";
 import { me } from "../../data/session.ts";
 import { workspaces } from "../../data/workspaces.ts";
 import { copy } from "../../parts/as-command.tsx";
@@ -29,7 +30,7 @@ import { formatDuration } from "../../parts/words-of-time.ts";
 import { Frame } from "../../shell/frame.tsx";
 import { onKeys } from "../../shell/keys.ts";
 import { freeWorkspaceName } from "./free-name.ts";
-import { type Filled, linkTo } from "./link.ts";
+import { type Filled, linkTo, repositoryLink } from "./link.ts";
 import { replacedBy, replacedInWords } from "./preset-values.ts";
 
 type FormProps = {
@@ -40,6 +41,8 @@ type FormProps = {
   readonly crumbs: readonly { label: string; href: string }[];
   /** A form of its own, above. */
   readonly above?: ComponentChildren;
+  /** What is typed there: a link to a repository goes before the template. */
+  readonly instead?: Signal<RepositoryAsked>;
   /** The choice of the template. */
   readonly children: ComponentChildren;
 };
@@ -50,7 +53,7 @@ const findOwn = (name: string, { id }: Template): WorkspaceSummary | undefined =
     (one) => one.name === name && one.template_id === id && one.owner_id === me.value?.id,
   );
 
-export const CreateForm = ({ template, filled, typed, crumbs, above, children }: FormProps) => {
+export const CreateForm = ({ template, filled, typed, crumbs, above, instead, children }: FormProps) => {
   const { route } = useLocation();
   const name = useSignal(typed.value ?? (template ? freeWorkspaceName(template.name) : ""));
   const values = useSignal<Values>(
@@ -107,6 +110,8 @@ export const CreateForm = ({ template, filled, typed, crumbs, above, children }:
   const unanswered = useRef("");
   const create = async (): Promise<void> => {
     if (!template || isCreating.current) return;
+    const opened = instead && toRepository(instead.value);
+    if (opened) return route(repositoryLink(opened));
     isCreating.current = true;
     await send(template).finally(() => {
       isCreating.current = false;
@@ -308,7 +313,7 @@ const Facts = ({ template, link }: { template: Template; link: string }) => {
             <dt>Template</dt>
             <dd>{template.display_name || template.name}</dd>
             <dt>Runs on</dt>
-            <dd>{template.provisioner}</dd>
+            <dd>{formatPlace(template)}</dd>
             {usual !== null && (
               <>
                 <dt>Usual start time</dt>

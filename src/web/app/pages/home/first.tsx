@@ -54,6 +54,9 @@ const Templates = ({ rows }: { rows: readonly Template[] }) => (
       ))}
     </ul>
     <div class="line wrap">
+      <ButtonLink icon="branch" href="/new?repo=">
+        Open a repository
+      </ButtonLink>
       <StartEditor rows={rows} />
       {rows.length > MAX_SHOWN && <ButtonLink href="/new">All templates</ButtonLink>}
       {hasPage("/chats") && (
@@ -124,6 +127,12 @@ export const NoTemplateYet = () => {
           ? `Ask ${people.slice(0, 3).join(" or ")} for access to one.`
           : "Ask the person who invited you for access to one."
       }
-    />
+    >
+      {hasPage("/chats") && (
+        <ButtonLink icon="chat" href="/chats">
+          New chat
+        </ButtonLink>
+      )}
+    </Empty>
   );
 };

@@ -7,6 +7,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button } from "../../parts/button.tsx";
 import { ask } from "../../parts/dialog.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
+import { Fold } from "../../parts/fold.tsx";
 import { sets } from "../../parts/handlers.ts";
 import { Secret } from "../../parts/secret.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
@@ -159,12 +160,11 @@ const Row = ({ prebuild, again }: { prebuild: RepositoryPrebuild; again: () => P
         )}
       </span>
       {log && (
-        <details class="fold sub">
-          <summary>Log of the last build</summary>
+        <Fold class="sub" summary="Log of the last build">
           <pre class="cmd mono" tabIndex={0}>
             {log}
           </pre>
-        </details>
+        </Fold>
       )}
     </li>
   );

@@ -75,18 +75,16 @@ const Example = ({ variants, templates, made }: ExamplesProps & { variants: read
           {problem.value}
         </p>
       )}
-      <span>
-        <span class="line wrap">
-          {variants.map((one) => (
-            <Use
-              key={one.id}
-              name={one.name}
-              short={one === first ? undefined : "In Docker"}
-              template={existing(one)}
-              onPress={() => press(one)}
-            />
-          ))}
-        </span>
+      <span class="line wrap acts">
+        {variants.map((one) => (
+          <Use
+            key={one.id}
+            name={one.name}
+            short={one === first ? undefined : "In Docker"}
+            template={existing(one)}
+            onPress={() => press(one)}
+          />
+        ))}
       </span>
       {asked.value && <Values {...asked.value} make={make} close={sets(asked, undefined)} />}
     </div>

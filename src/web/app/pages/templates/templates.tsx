@@ -6,6 +6,7 @@ import { useLocation } from "preact-iso/router";
 import type { Template } from "#schema/templates/template.ts";
 import { call } from "../../data/api.ts";
 import { readShown, useResource } from "../../data/resource.ts";
+import { formatPlace, formatUse } from "../../data/runs-on.ts";
 import { onTemplate } from "../../data/workspaces.ts";
 import { Button } from "../../parts/button.tsx";
 import { Empty, Failed } from "../../parts/empty.tsx";
@@ -15,6 +16,7 @@ import { Picture } from "../../parts/picture.tsx";
 import { Skeleton } from "../../parts/skeleton.tsx";
 import { Frame } from "../../shell/frame.tsx";
 import { failed } from "../../shell/toasts.tsx";
+import { NoTemplateYet } from "../home/first.tsx";
 import { Examples } from "./examples.tsx";
 import { Import } from "./import.tsx";
 import { mayManageTemplates } from "./may.ts";
@@ -60,6 +62,8 @@ export default function TemplatesPage() {
           <Failed what="Can't load the templates" error={error} again={again} />
         ) : !data ? (
           <Skeleton lines={6} />
+        ) : data.length === 0 && !mayManageTemplates.value ? (
+          <NoTemplateYet />
         ) : data.length === 0 ? (
           <Empty
             icon="layers"
@@ -111,8 +115,7 @@ const Card = ({ template }: { template: Template }) => (
       {template.deprecated && <span class="badge">Deprecated</span>}
     </span>
     <p>
-      <Inline text={template.description || `Runs on ${template.provisioner}.`} plainLinks /> Used by{" "}
-      {template.active_user_count}.
+      <Inline text={template.description || `Runs on ${formatPlace(template)}.`} plainLinks /> {formatUse(template)}
     </p>
   </a>
 );

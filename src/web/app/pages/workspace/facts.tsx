@@ -19,6 +19,8 @@ export const Facts = ({ workspace }: { workspace: Workspace }) => {
           <dd>
             <Time at={workspace.last_used_at} />
           </dd>
+          <dt>Version</dt>
+          <dd>{workspace.latest_build.template_version_name}</dd>
           <dt>Organization</dt>
           <dd>{workspace.organization_name}</dd>
           {shown.flatMap((resource) => [

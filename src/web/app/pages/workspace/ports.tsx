@@ -11,6 +11,7 @@ import { useResource } from "../../data/resource.ts";
 import { Button, IconButton } from "../../parts/button.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Field, Options } from "../../parts/field.tsx";
+import { Fold } from "../../parts/fold.tsx";
 import { textInto } from "../../parts/handlers.ts";
 import { Icon } from "../../parts/icon.tsx";
 import { Menu } from "../../parts/menu.tsx";
@@ -94,15 +95,16 @@ export const Ports = ({ place, host, shares, changed }: PortsProps) => {
     <>
       {own.map(item)}
       <li class="item">
-        <span class="dim small">{own.length === 0 ? "No listening ports." : ""}</span>
+        <span class="dim small">
+          {own.length > 0 ? "" : agent.apps.length > 0 ? "No other listening ports." : "No listening ports."}
+        </span>
         <IconButton icon="restart" small label={`Refresh ports of ${agent.name}`} onPress={again} />
       </li>
       {others.length > 0 && (
         <li>
-          <details class="fold pad">
-            <summary>Other ports on this machine ({others.length})</summary>
+          <Fold class="pad" summary={`Other ports on this machine (${others.length})`}>
             <ul class="list">{others.map(item)}</ul>
-          </details>
+          </Fold>
         </li>
       )}
     </>

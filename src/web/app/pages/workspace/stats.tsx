@@ -45,6 +45,9 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
   const [agent] = listAgents(workspace);
   const latency = Object.values(agent?.latency ?? {}).find(({ preferred }) => preferred);
   const { home, memory } = (agent?.status === "connected" && agent.resources) || {};
+  // What the template measures is the workspace's own; a workspace that shares its machine reports that of the machine.
+  const isMeasured = (name: string): boolean =>
+    measured.some(({ description }) => (description.display_name || description.key).toLowerCase() === name);
   const left = row.deadline && row.status === "running" ? Date.parse(row.deadline) - now.value : undefined;
   return (
     <dl class="stats">
@@ -79,8 +82,10 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
           </dd>
         </div>
       ))}
-      {home && <Use label="Disk" used={home.used_bytes} total={home.total_bytes} isLow={home.level !== "ok"} />}
-      {memory && <Use label="Memory" used={memory.used_bytes} total={memory.total_bytes} />}
+      {home && !isMeasured("disk") && (
+        <Use label="Disk" used={home.used_bytes} total={home.total_bytes} isLow={home.level !== "ok"} />
+      )}
+      {memory && !isMeasured("memory") && <Use label="Memory" used={memory.used_bytes} total={memory.total_bytes} />}
       {latency && (
         <div>
           <dt>Latency</dt>
@@ -91,8 +96,8 @@ export const Stats = ({ row, workspace }: { row: WorkspaceSummary; workspace: Wo
       )}
       <div>
         <dt>Template</dt>
-        <dd class="clip">
-          {row.template_display_name || row.template_name} <small>{row.template_version_name}</small>
+        <dd class="clip" title={row.template_version_name}>
+          {row.template_display_name || row.template_name}
         </dd>
       </div>
     </dl>

@@ -264,7 +264,7 @@ const Loaded = ({ workspace, row, tab }: { workspace: Workspace; row: WorkspaceS
             <Empty icon="search" title="Section not found" text="The URL doesn't match any section." />
           )}
           {tab === "" && (
-            <div class="split">
+            <div class={row.status === "running" ? "split work" : "split"}>
               <div class="stack loose">
                 {log(false)}
                 <Timings build={workspace.latest_build} />

@@ -1,5 +1,6 @@
 // The dialog that forks a workspace: workspaces that begin with its files, and with copies of one's chats in it.
 import { signal, useSignal } from "@preact/signals";
+import { useLocation } from "preact-iso/router";
 import { MAX_COPIES } from "#schema/workspaces/fork.ts";
 import type { WorkspaceSummary } from "#schema/workspaces/workspace-watch.ts";
 import { call } from "../../data/api.ts";
@@ -23,6 +24,7 @@ export const openFork = (source: Source): void => {
 export const ForkDialog = () => (opened.value ? <OpenDialog key={opened.value.id} source={opened.value} /> : null);
 
 const OpenDialog = ({ source }: { source: Source }) => {
+  const { route } = useLocation();
   const count = useSignal("1");
   const chats = useSignal(true);
   const start = useSignal(true);
@@ -30,7 +32,9 @@ const OpenDialog = ({ source }: { source: Source }) => {
     const body = { count: Number(count.value), chats: chats.value, start: start.value };
     const { copies } = await call("POST /workspaces/:workspace/forks", { path: { workspace: source.id }, body });
     const [first, ...more] = copies.map(({ name }) => name);
-    say(more.length === 0 ? `Creating ${first}` : `Creating ${copies.length} workspaces`);
+    const words = more.length === 0 ? `Creating ${first}` : `Creating ${copies.length} workspaces`;
+    // Until its files are copied a new workspace has no page of its own.
+    say(words, { label: "Show", act: () => route("/workspaces") });
   };
   return (
     <FormDialog title={`Fork ${source.name}`} submit="Fork workspace" onClose={sets(opened, undefined)} act={fork}>

@@ -49,9 +49,9 @@ export const waysIn = async (row: WorkspaceSummary): Promise<readonly MenuItem[]
   const places = listAgents(workspace).map((agent) => ({ workspace, agent }));
   const apps = places.flatMap((place) =>
     place.agent.apps.flatMap((app): MenuItem[] => {
-      const opening = app.hidden ? undefined : findOpening(place, app, host);
+      if (app.hidden) return [];
+      const opening = findOpening(place, app, host);
       const label = app.display_name || app.slug;
-      if (!opening) return [];
       if (opening.way === "program") return [{ icon: "out", label, act: opening.act }];
       return [{ icon: app.command ? "terminal" : "out", label, href: opening.href, newTab: opening.way !== "here" }];
     }),

@@ -51,7 +51,12 @@ const Line = ({ line, note, onPick }: { line: DiffLine } & Pick<DiffProps, "note
         <td>{before}</td>
         <td>
           {onPick && number !== undefined ? (
-            <button type="button" class="pick" aria-label={`Comment on line ${number}`} onClick={() => onPick(line)}>
+            <button
+              type="button"
+              class={after === undefined ? "pick blank" : "pick"}
+              aria-label={`Comment on line ${number}`}
+              onClick={() => onPick(line)}
+            >
               {after ?? "+"}
             </button>
           ) : (

@@ -10,6 +10,7 @@ import { ask, Dialog } from "../../../parts/dialog.tsx";
 import { DiffFile } from "../../../parts/diff/diff-file.tsx";
 import { parseFiles } from "../../../parts/diff/diff-lines.ts";
 import { Failed } from "../../../parts/empty.tsx";
+import { Fold } from "../../../parts/fold.tsx";
 import { sets } from "../../../parts/handlers.ts";
 import { Icon } from "../../../parts/icon.tsx";
 import { Skeleton } from "../../../parts/skeleton.tsx";
@@ -131,12 +132,11 @@ const Way = ({ trial, way, mayDecide }: Of & { mayDecide: boolean }) => {
       {error !== "" && <p class="small t-bad wrap-any">{error}</p>}
       {changes_error !== "" && <p class="small mut wrap-any">Changes unknown: {changes_error}</p>}
       {check && (
-        <details class="fold">
-          <summary>{checkWords(check)}</summary>
+        <Fold summary={checkWords(check)}>
           <pre class="cmd" tabIndex={0} role="region" aria-label={`Check output of way ${number}`}>
             {check.output || "No output"}
           </pre>
-        </details>
+        </Fold>
       )}
       <div class="line wrap">
         {started_at !== undefined && !way.deleted && (
