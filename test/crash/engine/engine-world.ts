@@ -37,12 +37,6 @@ resources:
 /** So large that a copy has a middle. */
 const BIG = 8 * 1024 * 1024;
 
-/** Its networks have nothing to do with those of another engine of this machine. */
-const APART = [
-  ...["--bridge=none", "--iptables=false", "--host-gateway-ip=127.0.0.1"],
-  "--default-address-pool=base=10.213.0.0/16,size=24",
-];
-
 type Row = { readonly Id: string; readonly State?: string; readonly Names?: readonly string[] };
 
 export class EngineWorld implements AsyncDisposable {
@@ -71,7 +65,7 @@ export class EngineWorld implements AsyncDisposable {
   }
 
   static async open(...options: string[]): Promise<EngineWorld> {
-    const engine = await OwnEngine.start(...APART, ...options);
+    const engine = await OwnEngine.start(...options);
     const place = await ServerPlace.make();
     const proxy = new EngineProxy(join(place.scratch, "engine.sock"), engine.socket);
     const env = {

@@ -33,7 +33,11 @@ export class OwnEngine implements AsyncDisposable {
     const file = join(this.folder, "exec", "containerd", "containerd.pid");
     const former = existsSync(file) ? readFileSync(file, "utf8") : "none";
     await until(() => !existsSync(`/proc/${former}`), { what: "the former engine has ended" });
-    const child = Bun.spawn([SCRIPT, "start", this.folder, ...this.#options], { stdout: "ignore", stderr: "pipe" });
+    // In a network namespace of its own: an engine makes and removes bridges and rules of the machine that another engine has.
+    const child = Bun.spawn(["unshare", "--net", SCRIPT, "start", this.folder, ...this.#options], {
+      stdout: "ignore",
+      stderr: "pipe",
+    });
     if ((await child.exited) !== 0)
       throw new Error(`the engine does not start: ${await new Response(child.stderr).text()}`);
   }
