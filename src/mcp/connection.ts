@@ -9,6 +9,7 @@ import { VERSION } from "#base/version.ts";
 import type { StoredTool } from "#schema/chats/chat-context.ts";
 import { type McpAnswer, toAnswer } from "./content.ts";
 import { McpError, toMcpError } from "./failure.ts";
+import { type Hide, hidesNothing } from "./hidden.ts";
 import { listTools } from "./tool-list.ts";
 
 /** Milliseconds until a server that is being connected to is given up (facts/chats 5.5). */
@@ -26,12 +27,15 @@ export type OpenOptions = {
   readonly connect_ms?: number;
   /** The server's list of tools has changed; `freshTools` has the new one. */
   readonly onToolsChanged?: () => void;
+  /** Takes secrets out of what the server says. */
+  readonly hide?: Hide;
 };
 
 export class McpConnection {
   readonly #client: Client;
   readonly #transport: Transport;
   readonly #clock: Clock;
+  readonly #hide: Hide;
   #tools: readonly StoredTool[];
   #relisted: Promise<void> | undefined;
   #isStale = false;
@@ -39,8 +43,14 @@ export class McpConnection {
   #running = 0;
   #silent = 0;
 
-  private constructor(clock: Clock, client: Client, transport: Transport, tools: readonly StoredTool[]) {
+  private constructor(
+    { clock, hide }: { readonly clock: Clock; readonly hide: Hide },
+    client: Client,
+    transport: Transport,
+    tools: readonly StoredTool[],
+  ) {
     this.#clock = clock;
+    this.#hide = hide;
     this.#client = client;
     this.#transport = transport;
     this.#tools = tools;
@@ -53,7 +63,7 @@ export class McpConnection {
   static async open(
     clock: Clock,
     makeTransport: () => Promise<Transport> | Transport,
-    { signal, connect_ms = CONNECT_MS, onToolsChanged }: OpenOptions = {},
+    { signal, connect_ms = CONNECT_MS, onToolsChanged, hide = hidesNothing }: OpenOptions = {},
   ): Promise<McpConnection> {
     const late = new AbortController();
     const limit = clock.after(connect_ms, () => late.abort());
@@ -65,8 +75,8 @@ export class McpConnection {
       client = await makeClient();
       transport = await makeTransport();
       await before(ended, client.connect(transport, times));
-      const tools = await before(ended, listTools(client, times));
-      const connection = new McpConnection(clock, client, transport, tools);
+      const tools = hide(await before(ended, listTools(client, times)));
+      const connection = new McpConnection({ clock, hide }, client, transport, tools);
       client.setNotificationHandler("notifications/tools/list_changed", () => {
         connection.#isStale = true;
         onToolsChanged?.();
@@ -75,7 +85,7 @@ export class McpConnection {
     } catch (error) {
       const failure = late.signal.aborted
         ? new McpError(`did not answer within ${connect_ms / 1_000} s`)
-        : toMcpError(error, await waitForReason(clock, transport));
+        : toMcpError(error, await waitForReason(clock, transport), { hide });
       void client?.close().catch(() => {});
       throw failure;
     } finally {
@@ -104,7 +114,7 @@ export class McpConnection {
 
   async #relist(): Promise<void> {
     try {
-      this.#tools = await listTools(this.#client, { timeout: RELIST_MS });
+      this.#tools = this.#hide(await listTools(this.#client, { timeout: RELIST_MS }));
     } catch {
       // It is asked again with the next look.
       this.#isStale = true;
@@ -154,7 +164,7 @@ export class McpConnection {
             void this.#clock.after(STREAM_END_MS, () => brokenOff.reject(new McpError(BROKEN_OFF))),
         },
       );
-      const answer = toAnswer(await before(signal, Promise.race([asked, brokenOff.promise])));
+      const answer = toAnswer(this.#hide(await before(signal, Promise.race([asked, brokenOff.promise]))));
       this.#silent = 0;
       return answer;
     } catch (error) {
@@ -171,7 +181,8 @@ export class McpConnection {
   /** A connection that fails calls is not open, whatever its transport says. */
   async #failed(error: unknown, limit_ms: number): Promise<McpError> {
     const had = this.#transport.sessionId !== undefined;
-    const failure = toMcpError(error, await waitForReason(this.#clock, this.#transport), { hadSession: had, limit_ms });
+    const how = { hadSession: had, limit_ms, hide: this.#hide };
+    const failure = toMcpError(error, await waitForReason(this.#clock, this.#transport), how);
     if (failure.kind === "silent") this.#silent += 1;
     if (failure.kind === "lost" || failure.kind === "broken" || this.#silent >= MAX_SILENT_CALLS) this.#isOpen = false;
     return failure;

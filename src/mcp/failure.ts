@@ -1,6 +1,8 @@
 // What became of a call of an MCP server that failed, from what the client package threw: in words for people, and whether the connection
 // can still be used (rules MC-4, MC-11). Pure.
 
+import { type Hide, hidesNothing } from "./hidden.ts";
+
 /**
  * lost: the server has forgotten the session, and the call was not run. broken: it cannot be reached over this connection. silent: it did
  * not answer in time. refused: it answered with an error.
@@ -29,6 +31,8 @@ const LOST_WORDS =
   /\bsession\b.{0,60}\b(not found|expired|invalid|unknown|missing|terminated|closed|not exist|required|gone)\b|\b(no|not|invalid|unknown|expired|missing|bad|without)\b.{0,30}\bsession\b|\bnot (yet )?initialized\b/i;
 
 type How = {
+  /** Takes secrets out of its words. */
+  readonly hide?: Hide;
   /** The server had given a session. */
   readonly hadSession?: boolean;
   /** How long was waited. */
@@ -37,7 +41,9 @@ type How = {
 
 /** `reason`: why a program has ended, where it has. */
 export const toMcpError = (error: unknown, reason: string | undefined, how: How = {}): McpError => {
-  if (reason !== undefined) return new McpError(short(reason));
+  // Before it is shortened: a secret that is cut would stay.
+  const say = (words: string): string => short((how.hide ?? hidesNothing)(words));
+  if (reason !== undefined) return new McpError(say(reason));
   if (error instanceof McpError) return error;
   const { status, text } = answerIn(error);
   const code = getCode(error);
@@ -45,16 +51,16 @@ export const toMcpError = (error: unknown, reason: string | undefined, how: How 
   if (status !== undefined) {
     const isLost = LOST_STATUSES.includes(status) || (status === 400 && LOST_WORDS.test(text));
     const words = text === "" ? `it answered ${status}` : `it answered ${status}: ${text}`;
-    return new McpError(short(words), { kind: isLost ? "lost" : "broken", status });
+    return new McpError(say(words), { kind: isLost ? "lost" : "broken", status });
   }
   if (code === "REQUEST_TIMEOUT" && how.limit_ms !== undefined) {
     return new McpError(`it did not answer within ${how.limit_ms / 1_000} s`, { kind: "silent" });
   }
   if (typeof code === "number") {
     const isLost = how.hadSession === true && LOST_WORDS.test(message);
-    return new McpError(short(message), { kind: isLost ? "lost" : "refused" });
+    return new McpError(say(message), { kind: isLost ? "lost" : "refused" });
   }
-  return new McpError(short(NETWORK.find(([name]) => message.includes(name))?.[1] ?? message));
+  return new McpError(say(NETWORK.find(([name]) => message.includes(name))?.[1] ?? message));
 };
 
 /** What the runtime says of the network, in words for people. */

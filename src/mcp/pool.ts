@@ -4,6 +4,7 @@ import type { Clock } from "#base/clock.ts";
 import { before, type CallLimits, type McpConnection } from "./connection.ts";
 import type { McpAnswer } from "./content.ts";
 import { McpError } from "./failure.ts";
+import { hidesHeaders } from "./hidden.ts";
 import { type Fetch, openHttp } from "./http.ts";
 import { callWithRenewal } from "./renewal.ts";
 
@@ -116,7 +117,7 @@ export class McpPool {
     const { signal } = this.#stopping;
     const opened = signal.aborted
       ? Promise.reject(new McpError("The server stops."))
-      : openHttp(this.#clock, { url, kind, headers, fetch: this.#fetch }, { signal });
+      : openHttp(this.#clock, { url, kind, headers, fetch: this.#fetch }, { signal, hide: hidesHeaders(headers) });
     const entry: Entry = { opened, used_at: 0, failures, is_late: false };
     opened.then(
       (connection) => {

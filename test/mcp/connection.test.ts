@@ -6,7 +6,7 @@ import { CONNECT_MS } from "#src/mcp/connection.ts";
 import { toAnswer } from "#src/mcp/content.ts";
 import { type Fetch, openHttp } from "#src/mcp/http.ts";
 import { isAllowed, offeredName } from "#src/mcp/names.ts";
-import { McpPool } from "#src/mcp/pool.ts";
+import { McpPool, type McpTarget } from "#src/mcp/pool.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
 import { startMcpHost } from "./support.ts";
 
@@ -22,6 +22,25 @@ const failure = (work: Promise<unknown>): Promise<string> =>
     () => "",
     (error: Error) => error.message,
   );
+
+test("[MC-8] what a server says of the secrets that it is sent is hidden, in answers, lists and errors", async () => {
+  await using host = startMcpHost();
+  const key = "MCPCANARY-778899";
+  const headers = { authorization: `Bearer ${key}`, "x-other": `Basic ${btoa("me:horse-battery")}` };
+  const target = { key: "one", url: new URL("/mcp", host.url), kind: "http", headers } as const;
+  const pool = new McpPool({ clock: systemClock, fetch: door });
+  const call = (to: McpTarget, args: object) =>
+    pool.call(async () => to, "echo", { ...args }, { signal: never, limits: LIMITS });
+  const echoed = await call(target, { a: `${key}, ${btoa(key)} and horse-battery`, [key]: 1 });
+  expect(JSON.stringify(echoed)).not.toMatch(new RegExp(`${key}|${btoa(key)}|battery`));
+  expect(JSON.stringify(echoed)).toContain("[hidden]");
+  await pool.stop();
+  const cut = `${"x".repeat(478)} ${key}`;
+  const refused: Fetch = async () => Response.json({ error: { message: cut } }, { status: 403 });
+  const refusing = new McpPool({ clock: systemClock, fetch: refused });
+  expect(await failure(refusing.connect(target))).toEndWith("x [hid");
+  await refusing.stop();
+});
 
 test("[MC-3] both ways of HTTP list tools and call them; what is no text is named, and a failure of the tool is told as one", async () => {
   await using host = startMcpHost();

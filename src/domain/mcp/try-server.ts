@@ -5,6 +5,7 @@ import type { McpServerRow } from "#db/models/mcp-servers.ts";
 import type { TriedMcpServer } from "#schema/chats/mcp-server.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { McpError } from "#src/mcp/failure.ts";
+import { hidesHeaders } from "#src/mcp/hidden.ts";
 import { openHttp } from "#src/mcp/http.ts";
 import { isAllowed } from "#src/mcp/names.ts";
 import type { DomainContext } from "../context.ts";
@@ -26,7 +27,11 @@ export const tryServer = async (
     if (!target) return { works: false, problem: "Sign in there first: the server is asked in your name.", ...NONE };
     const fetch = (url: string | URL, init?: RequestInit) => deps.mcpOutbound.open(new URL(url), init);
     const { url, kind, headers } = target;
-    const connection = await openHttp(deps.clock, { url, kind, headers, fetch }, { signal: stop });
+    const connection = await openHttp(
+      deps.clock,
+      { url, kind, headers, fetch },
+      { signal: stop, hide: hidesHeaders(headers) },
+    );
     const tools = connection.tools.map(({ name, description }) => ({
       name,
       description: description.slice(0, LONGEST),
