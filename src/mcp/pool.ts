@@ -165,30 +165,14 @@ const withNextToken = async <T>(
   work: (target: () => Promise<McpTarget>) => Promise<T>,
 ): Promise<T> => {
   const used = await target();
-  const ask = (at: McpTarget): Promise<T> =>
-    work(async () => at).catch((error) =>
-      Promise.reject(error instanceof McpError ? withoutHeaders(error, at) : error),
-    );
   try {
-    return await ask(used);
+    return await work(async () => used);
   } catch (error) {
     const isRefused = error instanceof McpError && error.status === UNAUTHORIZED;
     const next = isRefused ? await used.renew?.() : undefined;
     if (!next) throw error;
-    return ask(next);
+    return work(async () => next);
   }
-};
-
-/** Shorter ones stand in any text by chance. */
-const LEAST = 8;
-
-/** Servers repeat what they were sent, and members read the words of a server whose key is not theirs. */
-const withoutHeaders = ({ message, kind, status }: McpError, { headers }: McpTarget): McpError => {
-  const values = Object.values(headers).map((value) => value.split(" ").at(-1) ?? "");
-  const words = values
-    .filter(({ length }) => length >= LEAST)
-    .reduce((text, value) => text.replaceAll(value, "[hidden]"), message);
-  return new McpError(words, { kind, status });
 };
 
 const isFailed = ({ failed_at }: Entry): boolean => failed_at !== undefined;

@@ -1,47 +1,37 @@
-// The secrets that tools of a chat may come across and that neither models nor people are to see: those of its owner, of its workspace, and of
-// the MCP servers of its organization.
+// The secrets that tools of a chat may come across and that neither models nor people are to see: those of its owner and of its workspace.
 // Read for each step of a turn and kept nowhere else.
 import { listTokenHashes } from "#db/agents/tokens.ts";
-import { listMcpServers } from "#db/models/mcp-servers.ts";
 import { listKeyHashes } from "#db/users/api-keys.ts";
 import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
 import type { KnownSecrets } from "#src/tools/mask.ts";
 import { chatToken } from "../ai/chat-token.ts";
 import { workspaceToken } from "../ai/workspace-token.ts";
 import type { DomainContext } from "../context.ts";
-import { listSecrets } from "../mcp/access.ts";
 import { openSecrets } from "../users/secrets.ts";
 
-type Of = {
-  readonly chat_id: string;
-  readonly owner_id: string;
-  readonly organization_id: string;
-  readonly workspace_id: string | null;
-};
+type Of = { readonly chat_id: string; readonly owner_id: string; readonly workspace_id: string | null };
 type Deps = Pick<DomainContext, "store" | "links" | "modelSettings" | "encryption">;
 
 export const knownSecrets = async (
   { store, links, modelSettings, encryption }: Deps,
   of: Of,
 ): Promise<KnownSecrets> => {
-  const { chat_id, owner_id, organization_id, workspace_id } = of;
+  const { chat_id, owner_id, workspace_id } = of;
   const workspace = workspace_id === null ? undefined : await store.get(findWorkspacePlace({ id: workspace_id }));
   // A workspace that is shared has the accounts of its own owner.
   const people = [...new Set([owner_id, ...(workspace ? [workspace.owner_id] : [])])];
-  const [keys, tokens, linked, providers, kept, servers] = await Promise.all([
+  const [keys, tokens, linked, providers, kept] = await Promise.all([
     Promise.all(people.map((user_id) => store.all(listKeyHashes({ user_id })))),
     workspace_id === null ? [] : store.all(listTokenHashes({ workspace_id })),
     Promise.all(people.map((user_id) => links.secretsOf(user_id))),
     modelSettings.keys(),
     Promise.all(people.map((user_id) => openSecrets({ store, encryption }, user_id))),
-    store.all(listMcpServers({ organization_id })),
   ]);
   return {
     texts: [
       ...kept.flat().map(({ value }) => value),
       ...linked.flat(),
       ...providers,
-      ...servers.flatMap((server) => listSecrets(encryption, server)),
       ...tokens.flatMap(({ id }) => [
         workspaceToken(encryption, id),
         chatToken(encryption, { agent_id: id, chat_id, owner_id }),

@@ -26,19 +26,6 @@ export const sealSecrets = (encryption: Encryption, id: string, secrets: McpSecr
 export const openSecrets = (encryption: Encryption, { id, sealed_secrets }: McpServerRow): McpSecrets =>
   sealed_secrets === "" ? {} : (JSON.parse(encryption.open(sealed_secrets, toSealContext(id))) as McpSecrets);
 
-/** What a server's answers must not show to its callers. Headers are of many kinds: what is short or has no digit is no secret. */
-export const listSecrets = (encryption: Encryption, server: McpServerRow): string[] => {
-  try {
-    const { api_key, custom_headers = {}, client_secret } = openSecrets(encryption, server);
-    const values = Object.values(custom_headers).map((value) => value.split(" ").at(-1) ?? "");
-    const given = [api_key, api_key?.split(" ").at(-1), client_secret].filter((one) => one !== undefined);
-    return [...given, ...values.filter((value) => value.length >= 16 && /\d/.test(value))];
-  } catch (error) {
-    if (error instanceof UnsealError) return [];
-    throw error;
-  }
-};
-
 /** Under which name people's sign-ins at the server are kept. */
 export const toProviderId = ({ id }: Pick<McpServerRow, "id">): string => `mcp:${id}`;
 

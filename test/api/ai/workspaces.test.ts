@@ -1,4 +1,4 @@
-// The AI gateway inside workspaces: what programs find there, and how long it counts.
+// The model gateway inside workspaces: what programs find there, and how long it counts.
 import { expect, setDefaultTimeout, test } from "bun:test";
 import { knownSecrets } from "#domain/chats/known-secrets.ts";
 import { SecretMask } from "#src/tools/mask.ts";
@@ -79,8 +79,7 @@ testInside("[GW-7] the token ends with the build; it is stored nowhere and hidde
   expect(
     (await storedTexts(contextOf(world.server).config.data_dir)).some((text) => text.includes(token.slice(-36))),
   ).toBe(false);
-  const { id, owner_id, organization_id } = world.workspace;
-  const of = { chat_id: "", owner_id, organization_id, workspace_id: id };
+  const of = { chat_id: "", owner_id: world.workspace.owner_id, workspace_id: world.workspace.id };
   const mask = new SecretMask(await knownSecrets(contextOf(world.server), of));
   expect(mask.text(`ANTHROPIC_AUTH_TOKEN=${token}`)).toBe("ANTHROPIC_AUTH_TOKEN=[hidden]");
   const altered = `${token.slice(0, -1)}${token.endsWith("0") ? "1" : "0"}`;

@@ -184,7 +184,6 @@ test("[US-5] what tools answer has none of the owner's values in it", async () =
   const known = await knownSecrets(contextOf(world.server), {
     chat_id: "",
     owner_id: ids.ada ?? "",
-    organization_id: "",
     workspace_id: null,
   });
   const mask = new SecretMask(known);
@@ -193,7 +192,6 @@ test("[US-5] what tools answer has none of the owner's values in it", async () =
   const seen = await knownSecrets(contextOf(world.server), {
     chat_id: "",
     owner_id: ids.bob ?? "",
-    organization_id: "",
     workspace_id: shared.id,
   });
   expect(new SecretMask(seen).text(`${VALUE}-2`)).toBe("[hidden]");
