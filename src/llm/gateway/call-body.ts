@@ -2,7 +2,7 @@
 // that a stream of chat completions tells its usage. Everything else goes to the provider byte by byte. Pure.
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, objectsIn } from "./json.ts";
-import { findMisspelledName, findRepeatedName } from "./one-reading.ts";
+import { findMisspelledName, findRepeatedName, hasTooManyValues } from "./one-reading.ts";
 import { findStored } from "./stored.ts";
 
 export type CallBody = {
@@ -83,12 +83,15 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
 const parse = (bytes: Uint8Array): Json => {
   let text = "";
   let json: unknown;
+  let tooMany = false;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
-    json = JSON.parse(text);
+    if (!hasTooManyValues(text)) json = JSON.parse(text);
+    else tooMany = true;
   } catch {
     // Said below.
   }
+  if (tooMany) throw new CallBodyError("The body of the request has too many values.");
   if (!isObject(json)) throw new CallBodyError("The body of the request is not a JSON object.");
   const repeated = findRepeatedName(text);
   if (repeated !== undefined)
@@ -147,7 +150,7 @@ const promptTokens = (json: Json, size: number): number => {
 
 /** Returns what a part counts that names an address of something other than an image; 0: it names none. */
 const fetchedTokens = (part: Json): number => {
-  const google = [part.fileData, part.file_data].find(isObject);
+  const google = firstObject(part.fileData, part.file_data);
   if (google && textOf(google.fileUri ?? google.file_uri) !== "") {
     return /^(?:application|text)\//.test(textOf(google.mimeType ?? google.mime_type))
       ? DOCUMENT_TOKENS
@@ -164,11 +167,17 @@ const imageIn = (part: Json): string | undefined => {
     return textOf(isObject(image_url) ? image_url.url : image_url);
   }
   if (part.type === "image" && isObject(part.source)) return textOf(part.source.data ?? part.source.url);
-  const google = [part.inlineData, part.inline_data, part.fileData, part.file_data].find(isObject);
+  const google = firstObject(part.inlineData, part.inline_data) ?? firstObject(part.fileData, part.file_data);
   if (google && textOf(google.mimeType ?? google.mime_type).startsWith("image/")) {
     return textOf(google.data ?? google.fileUri ?? google.file_uri);
   }
   return undefined;
+};
+
+/** Without a list of both: it is asked of each object of a body. */
+const firstObject = (one: unknown, other: unknown): Json | undefined => {
+  if (isObject(one)) return one;
+  return isObject(other) ? other : undefined;
 };
 
 const textOf = (value: unknown): string => (typeof value === "string" ? value : "");

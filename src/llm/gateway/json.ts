@@ -8,11 +8,20 @@ export const isObject = (value: unknown): value is Json =>
 
 /** Goes through the objects in a value, itself included. Without recursion: callers nest as deep as they like. */
 export function* objectsIn(value: unknown): Generator<Json> {
-  const waiting: unknown[] = [value];
-  while (waiting.length > 0) {
-    const next = waiting.pop();
-    if (typeof next !== "object" || next === null) continue;
-    if (!Array.isArray(next)) yield next as Json;
-    for (const inner of Object.values(next)) if (typeof inner === "object") waiting.push(inner);
+  const waiting: object[] = typeof value === "object" && value !== null ? [value] : [];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    if (Array.isArray(next)) pushObjects(waiting, next);
+    else {
+      yield next as Json;
+      for (const name in next) {
+        const inner = (next as Json)[name];
+        if (typeof inner === "object" && inner !== null) waiting.push(inner);
+      }
+    }
   }
 }
+
+/** Puts the objects and lists of a list onto another one. Bodies may have a million numbers. */
+export const pushObjects = (waiting: object[], list: readonly unknown[]): void => {
+  for (const inner of list) if (typeof inner === "object" && inner !== null) waiting.push(inner);
+};

@@ -16,7 +16,16 @@ const DECIDING = [
 /** As parsers compare names that don't care for case; the long s and the sign for Kelvin are letters to them. */
 const fold = (name: string): string => name.toUpperCase().toLowerCase();
 
-const END = { quote: 34, comma: 44, backslash: 92, list: 91, listEnd: 93, object: 123, objectEnd: 125 } as const;
+const END = {
+  quote: 34,
+  comma: 44,
+  colon: 58,
+  backslash: 92,
+  list: 91,
+  listEnd: 93,
+  object: 123,
+  objectEnd: 125,
+} as const;
 
 /** Returns the first name that an object has twice, in the text of valid JSON; undefined: none has. */
 export const findRepeatedName = (text: string): string | undefined => {
@@ -29,7 +38,8 @@ export const findRepeatedName = (text: string): string | undefined => {
       const end = endOfText(text, at);
       if (isName) {
         const names = open.at(-1);
-        const name = JSON.parse(text.slice(at, end + 1)) as string;
+        const written = text.slice(at + 1, end);
+        const name = written.includes("\\") ? (JSON.parse(`"${written}"`) as string) : written;
         if (names?.has(name)) return name;
         names?.add(name);
         isName = false;
@@ -49,14 +59,36 @@ export const findRepeatedName = (text: string): string | undefined => {
   return undefined;
 };
 
-/** Where the quotation mark that ends a text stands. */
-const endOfText = (text: string, begin: number): number => {
-  for (let at = begin; ; ) {
-    at = text.indexOf('"', at + 1);
-    let before = at - 1;
-    while (text.charCodeAt(before) === END.backslash) before -= 1;
-    if ((at - before) % 2 === 1) return at;
+/** Objects with lists, their members, and values of all kinds that a body may have: each is looked at while everyone else waits. */
+const MAX_PARTS = 150_000;
+const MAX_MEMBERS = 150_000;
+const MAX_VALUES = 1_000_000;
+
+/** Whether a text has more values than are looked at. It may be no JSON. */
+export const hasTooManyValues = (text: string): boolean => {
+  let parts = 0;
+  let members = 0;
+  let commas = 0;
+  for (let at = 0; at < text.length; at += 1) {
+    const sign = text.charCodeAt(at);
+    if (sign === END.quote) at = endOfText(text, at);
+    else if (sign === END.comma) commas += 1;
+    else if (sign === END.colon) members += 1;
+    else if (sign === END.object || sign === END.list) parts += 1;
+    if (parts > MAX_PARTS || members > MAX_MEMBERS || commas > MAX_VALUES) return true;
   }
+  return false;
+};
+
+/** Where the quotation mark that ends a text stands; the end of a text that has none. */
+const endOfText = (text: string, begin: number): number => {
+  let at = begin + 1;
+  for (; at < text.length; at += 1) {
+    const sign = text.charCodeAt(at);
+    if (sign === END.quote) break;
+    if (sign === END.backslash) at += 1;
+  }
+  return at;
 };
 
 /** Returns a member that is another spelling of one that the gateway looks at, and that one; undefined when no member is. */
@@ -65,11 +97,14 @@ export const findMisspelledName = (
   body: Json,
 ): readonly [written: string, meant: string] | undefined => {
   const known = new Map([...DECIDING, ...referringNames(dialect)].map((name) => [fold(name), name]));
-  const exact = new Set([...DECIDING, ...referringNames(dialect)]);
+  /** Names that need no other look. */
+  const fine = new Set([...DECIDING, ...referringNames(dialect)]);
   for (const part of meantObjects(body)) {
-    for (const written of Object.keys(part)) {
-      const meant = exact.has(written) ? undefined : known.get(fold(written));
+    for (const written in part) {
+      if (fine.has(written)) continue;
+      const meant = known.get(fold(written));
       if (meant !== undefined) return [written, meant];
+      fine.add(written);
     }
   }
   return undefined;

@@ -1,7 +1,7 @@
 // References to what a provider has stored: answers, conversations, prompts, files, skills, caches and containers of everyone who uses its key,
 // and callers of the gateway share that key. Pure.
 import type { Dialect } from "./endpoint.ts";
-import { isObject, type Json } from "./json.ts";
+import { isObject, type Json, pushObjects } from "./json.ts";
 
 /** What a caller defines or a model has made up: members within mean nothing to the provider. */
 const FREE = new Set([
@@ -47,15 +47,19 @@ export const referringNames = (dialect: Dialect): readonly string[] => [
 
 /** Goes through the objects of a body that mean something to the provider, itself included. */
 export function* meantObjects(body: Json): Generator<Json> {
-  const waiting: unknown[] = [body];
-  while (waiting.length > 0) {
-    const next = waiting.pop();
-    if (Array.isArray(next)) for (const inner of next) waiting.push(inner);
-    if (!isObject(next)) continue;
-    yield next;
-    const isCall = typeof next.type === "string" && next.type.endsWith("tool_use");
-    for (const [name, inner] of Object.entries(next)) {
-      if (typeof inner === "object" && !FREE.has(name) && !(isCall && name === "input")) waiting.push(inner);
+  const waiting: object[] = [body];
+  for (let next = waiting.pop(); next; next = waiting.pop()) {
+    if (Array.isArray(next)) {
+      pushObjects(waiting, next);
+      continue;
+    }
+    const part = next as Json;
+    yield part;
+    const isCall = typeof part.type === "string" && part.type.endsWith("tool_use");
+    for (const name in part) {
+      const inner = part[name];
+      if (typeof inner !== "object" || inner === null || FREE.has(name) || (isCall && name === "input")) continue;
+      waiting.push(inner);
     }
   }
 }

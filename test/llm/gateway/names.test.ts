@@ -182,6 +182,16 @@ describe("bodies", () => {
     expect(() => readCallBody(endpoint("/responses"), bytes(body))).toThrow(words);
   });
 
+  test("[GW-2] a body with more values than can be looked at in a moment is refused; text has as many signs as it likes", () => {
+    const read = (x: string) => () => readCallBody(endpoint("/responses"), bytes(`{"model":"m","x":${x}}`));
+    const many = "[0],{}:".repeat(300_000);
+    expect(read(JSON.stringify(`"\\${many}"`))).not.toThrow();
+    const names = Array.from({ length: 160_000 }, (_, at) => `"${at}":0`).join();
+    for (const x of [`[${"0,".repeat(1_000_001)}0]`, `[${"{},".repeat(160_000)}0]`, "[".repeat(160_000), `{${names}}`])
+      expect(read(x)).toThrow("too many values");
+    expect(read(`[${"0,".repeat(990_000)}0]`)).not.toThrow();
+  });
+
   test("[GW-2] names repeat in different objects, and are spelled as they like where they are a caller's own", () => {
     const body = bytes(
       '{"model":"m","input":[{"role":"user","content":"\\\\"},{"role":"user","content":"{\\"a\\":1,\\"a\\":2}"}],' +
