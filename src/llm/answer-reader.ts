@@ -9,7 +9,7 @@ type Words = { readonly words: readonly ModelEvent[] };
 
 /** One for each answer. */
 export class AnswerReader {
-  readonly #parts: Pick<ReadableStreamDefaultReader<LanguageModelV4StreamPart>, "read">;
+  readonly #parts: { read(): Promise<{ readonly value?: LanguageModelV4StreamPart | undefined }> };
   readonly #bypass: Bypass | undefined;
   /** The package is asked for its next part. */
   #isAsked = false;

@@ -207,7 +207,14 @@ test("[SN-23] copies take turns between people: one at a time for each, however 
   });
   for (const snapshot_id of ["ann 1", "ann 2", "ann 3", "bob 1", "bob 2", "eve 1"]) {
     const owner_id = snapshot_id.slice(0, 3);
-    runner.capture({ owner_id, workspace_id: snapshot_id, snapshot_id, provisioner: "local", home_backup_id: null });
+    runner.capture({
+      owner_id,
+      workspace_id: snapshot_id,
+      snapshot_id,
+      provisioner: "local",
+      home_backup_id: null,
+      part: 0,
+    });
   }
   expect(begun).toEqual(["ann 1", "bob 1"]);
   // Whose copy hangs keeps the others from nothing but one place.

@@ -57,7 +57,7 @@ test("[MC-1] [MC-2] [MC-5] a chat has the tools of servers it chose and of those
   expect(namesIn(call, "forced")).toContain("forced__wait");
   for (const slug of ["usual", "other", "broken"]) expect(namesIn(call, slug)).toEqual([]);
   expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings).toEqual([
-    expect.stringContaining('The MCP server "broken" is left out: '),
+    expect.stringContaining('The MCP server "broken" is not available: '),
   ]);
   const upstream = { headers: { "Coder-Session-Token": world.owner.token as string } };
   using live = await world.owner.as(undefined).socket(`/api/v2/chats/${id}/stream`, upstream);
@@ -299,7 +299,7 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
     }
   };
   // The names of the organization's servers are theirs, also where the chat has not chosen them.
-  const taken = 'The MCP server "Owned" of the workspace is left out: one of your organization has this name.';
+  const taken = 'The MCP server "Owned" of the workspace is not available: your organization has a server of this name.';
   const { id, call } = await opened(
     (names, warnings) => names.includes("local__add") && names.includes("web__add") && warnings.includes(taken),
   );

@@ -204,7 +204,7 @@ testNeeding(
     expect([...serversOf(call)]).toEqual(expect.arrayContaining(["everything", "old"]));
     expect(serversOf(call)).not.toContain("fast");
     const warningsNow = async () => (await world.owner.get<Chat>(`/api/v2/chats/${id}`)).warnings;
-    expect(await warningsNow()).toEqual([expect.stringContaining('The MCP server "fast" is left out: ')]);
+    expect(await warningsNow()).toEqual([expect.stringContaining('The MCP server "fast" is not available: ')]);
     writeFileSync(gate, "");
     let next = call;
     const long = (duration: number) =>

@@ -95,7 +95,7 @@ test("[MC-4] [MC-5] a server that hangs costs one turn its patience and no other
   await follower.until((one) => warningsIn(one)?.includes('The chat waits for the MCP server "slow".') === true);
   clock.advance(2_000);
   expect(await toolsOf()).toEqual(["quick"]);
-  const leftOut = [expect.stringContaining('The MCP server "slow" is left out: it did not answer within 3 s')];
+  const leftOut = [expect.stringContaining('The MCP server "slow" is not available: it did not answer within 3 s')];
   expect(warningsIn(follower)).toEqual(leftOut);
   using late = await Follower.open(world.owner, chat.id);
   await late.until((one) => warningsIn(one) !== undefined);

@@ -206,7 +206,14 @@ testNeeding(
     await provisioner.homes.capture(first, signal);
 
     // It is lost in the middle of the copy, while the container stands still for it.
-    const lost = { workspace_id: id, snapshot_id: uuid(), provisioner: "docker", home_backup_id: null, part: 0 };
+    const lost = {
+      workspace_id: id,
+      snapshot_id: uuid(),
+      provisioner: "docker",
+      home_backup_id: null,
+      owner_id: "someone",
+      part: 0,
+    };
     const cut = proxy.cut({ call: /^PUT .*\/archive$/, moment: "copying" });
     snapshots.capture(lost);
     await cut;

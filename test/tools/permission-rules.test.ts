@@ -277,7 +277,7 @@ test("[PE-7] an answer that is remembered is about the tool, or about the first 
     ["sh -c true", "sh -c 'touch x'", "sh -c true x"],
     ["python3 -c pass", "python3 -c pass 2"],
   ] as const) {
-    const kept = { default: "ask", rules: [...makeRules(run(approved), "allow")] } as const;
+    const kept = { default: "ask" as const, rules: [...makeRules(run(approved), "allow")] };
     expect([approved, permissionFor(kept, run(approved))]).toEqual([approved, "allow"]);
     for (const other of others) expect([other, permissionFor(kept, run(other))]).toEqual([other, "ask"]);
   }
