@@ -299,7 +299,8 @@ test("[MC-6] servers that a workspace declares are run there, told of with their
     }
   };
   // The names of the organization's servers are theirs, also where the chat has not chosen them.
-  const taken = 'The MCP server "Owned" of the workspace is not available: your organization has a server of this name.';
+  const taken =
+    'The MCP server "Owned" of the workspace is not available: your organization has a server of this name.';
   const { id, call } = await opened(
     (names, warnings) => names.includes("local__add") && names.includes("web__add") && warnings.includes(taken),
   );

@@ -140,7 +140,9 @@ export class ChatMcp {
       taken.some((prefix) => name.toLowerCase().startsWith(prefix));
     const left = new Set(own.filter(isTaken).map(({ definition }) => definition.server));
     for (const server of left) {
-      warnings.push(`The MCP server "${server}" of the workspace is not available: your organization has a server of this name.`);
+      warnings.push(
+        `The MCP server "${server}" of the workspace is not available: your organization has a server of this name.`,
+      );
     }
     return own.filter((one) => !isTaken(one));
   }
