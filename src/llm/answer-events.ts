@@ -90,13 +90,13 @@ export class AnswerEvents {
   }
 }
 
-const LONGEST_ID = 256;
+const MAX_ID_LENGTH = 256;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what an id must not have.
 const CONTROL = /[\u0000-\u001f\u007f]/;
 
 /** An id by which people can answer the call: one that is too long or has control characters is replaced, each time by the same. */
 const soundId = (id: string): string =>
-  id.length > LONGEST_ID || CONTROL.test(id) ? `call_${sha256(id).slice(0, 32)}` : id;
+  id.length > MAX_ID_LENGTH || CONTROL.test(id) ? `call_${sha256(id).slice(0, 32)}` : id;
 
 const toMetadata = (part: LanguageModelV4StreamPart): { metadata?: ProviderMetadata } =>
   "providerMetadata" in part && part.providerMetadata && Object.keys(part.providerMetadata).length > 0

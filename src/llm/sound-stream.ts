@@ -71,7 +71,7 @@ const soundBody = (body: ReadableStream<Uint8Array>, reader: LineReader): Readab
     const wasAtLine = isAtLine;
     isAtLine = piece.at(-1) === LINE_FEED;
     rest = whole.slice(end);
-    // What is left of events that were taken out: a package of streams need not be woken for it.
+    // Only the remains of events that were taken out: the package's streams are not woken for them.
     if (isBetween && rest.length <= MAX_LINE_BYTES && sound.trim() === "") return NOTHING;
     isBetween = ENDS_EVENT.test(sound);
     if (wasAtLine && isAtLine && sound === lines) return piece;

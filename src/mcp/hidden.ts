@@ -13,7 +13,7 @@ export const hidesNothing: Hide = (value) => value;
 
 /** `headers`: what the server is sent. */
 export const hidesHeaders = (headers: Readonly<Record<string, string>>): Hide => {
-  const secrets = Object.values(headers).flatMap(partsOf);
+  const secrets = Object.values(headers).flatMap(toParts);
   const spellings = [...new Set(secrets.filter(({ length }) => length >= LEAST).flatMap(listSpellings))]
     .filter(({ length }) => length >= LEAST)
     .sort((a, b) => b.length - a.length);
@@ -30,7 +30,7 @@ export const hidesHeaders = (headers: Readonly<Record<string, string>>): Hide =>
 };
 
 /** The value, what stands behind its scheme, and the password of Basic. */
-const partsOf = (value: string): string[] => {
+const toParts = (value: string): string[] => {
   const [, scheme = "", token = ""] = /^(\w+) +(\S+)$/.exec(value) ?? [];
   const pair = scheme.toLowerCase() === "basic" ? Buffer.from(token, "base64").toString() : "";
   return [value, token, pair, pair.slice(pair.indexOf(":") + 1)];
