@@ -235,7 +235,7 @@ testNeeding(
       .run(twoVolumes(id, "stop", { restore: first }), report, signal)
       .catch((error: Error) => error.message);
     await isCut;
-    expect(await failed).toContain("The Docker Engine does not answer");
+    expect(await failed).toContain("The Docker Engine is not responding");
     proxy.mend();
     expect(await named("volumes", `slipway.workspace_id=${id}`)).toBe(4);
     await run(twoVolumes(id, "start"));
