@@ -30,6 +30,8 @@ const NOT_SENT = new Set([
   ...["service-session-token", "coder-session-token", "openai-organization", "openai-project"],
   ...[
     "x-http-method-override",
+    "x-http-method",
+    "x-method-override",
     "host",
     "content-length",
     "accept-encoding",
