@@ -31,10 +31,14 @@ export type Broken = {
   readonly errors?: readonly Iterable<Broken>[];
 };
 
-/** Every place that is wrong, once, with the first thing that is wrong there. */
+/** Nobody reads more, and a list may have a hundred thousand entries that are wrong. */
+const MAX_PROBLEMS = 64;
+
+/** The first places that are wrong, each once, with the first thing that is wrong there. */
 export const problemsIn = (broken: Iterable<Broken>): Validation[] => {
   const seen = new Map<string, string>();
   for (const one of broken) {
+    if (seen.size >= MAX_PROBLEMS) break;
     for (const { field, detail } of explained(one)) if (!seen.has(field)) seen.set(field, detail);
   }
   return [...seen].map(([field, detail]) => ({ field, detail }));

@@ -6,12 +6,15 @@
 export const CHEAP_BYTES = 64 * 1024;
 /** Members of one object; the largest maps that callers send have some hundreds. */
 export const MAX_MEMBERS = 10_000;
+/** Values of all lists and objects together. Each is looked at while everyone else waits, also where the list may have a hundred. */
+export const MAX_VALUES = 100_000;
 /** Lists and objects inside one another. */
 export const MAX_DEPTH = 1_000;
 
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
 const COLON = 0x3a;
+const COMMA = 0x2c;
 const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 const OPEN_LIST = 0x5b;
@@ -24,11 +27,15 @@ export const tooCostly = (text: Uint8Array): string | undefined => {
   const outer: number[] = [];
   let lists = 0;
   let members = 0;
+  let values = 0;
   const end = text.length;
   for (let i = 0; i < end; i++) {
     switch (text[i]) {
       case QUOTE:
         i = closingQuote(text, i + 1);
+        break;
+      case COMMA:
+        if (++values > MAX_VALUES) return `has more than ${MAX_VALUES} values.`;
         break;
       case COLON:
         if (++members > MAX_MEMBERS) return `has an object with more than ${MAX_MEMBERS} members.`;
