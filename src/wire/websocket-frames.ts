@@ -17,6 +17,13 @@ const MASKED = 0x80;
 const MAX_CONTROL = 125;
 /** Bytes of a message whose head and content are written as one piece. */
 const SHORT = 16 * 1024;
+/** Pieces of a message that are shorter than this are put together: one of a single byte takes a hundred in memory. */
+const SHORT_PIECE = 1024;
+const MAX_SHORT_PIECES = 1024;
+/** Frames of one message that may be empty. */
+const MAX_EMPTY_FRAMES = 1_000;
+/** After so many frames everything else has its turn: what came in one piece may hold a hundred thousand. */
+const FRAMES_IN_A_ROW = 128;
 /** What a closed connection without a code counts as. */
 const NO_CODE = 1005;
 
@@ -25,7 +32,10 @@ export class WebSocketFrames {
   readonly #limit: number;
   // Of a message of which more is to come; control frames may stand in between.
   #parts: Uint8Array[] = [];
+  #shortParts: Uint8Array[] = [];
+  #emptyFrames = 0;
   #size = 0;
+  #frames = 0;
   #kind: "text" | "binary" | undefined;
 
   /** `limit` bytes are the longest message taken. */
@@ -40,6 +50,7 @@ export class WebSocketFrames {
       const first = await this.#stream.read();
       if (first === undefined) return undefined;
       this.#stream.unread(first);
+      if (++this.#frames % FRAMES_IN_A_ROW === 0) await new Promise<void>((resolve) => setImmediate(resolve));
       const { opcode, final, length } = await this.#head();
       if (opcode >= OPCODE.close) {
         if (!final || length > MAX_CONTROL) throw broken("A control frame is malformed.");
@@ -49,14 +60,39 @@ export class WebSocketFrames {
       this.#kind ??= opcode === OPCODE.text ? "text" : "binary";
       this.#size += length;
       if (this.#size > this.#limit) throw new WireError("too_large", "The message is too large.");
-      this.#parts.push(await this.#stream.exactly(length));
+      this.#take(await this.#stream.exactly(length));
       if (final) return this.#whole(this.#kind);
     }
   }
 
+  #take(part: Uint8Array): void {
+    if (part.byteLength === 0) {
+      this.#emptyFrames += 1;
+      if (this.#emptyFrames > MAX_EMPTY_FRAMES) throw broken("A message has too many empty frames.");
+      return;
+    }
+    if (part.byteLength >= SHORT_PIECE) {
+      this.#joinShort();
+      this.#parts.push(part);
+      return;
+    }
+    this.#shortParts.push(part);
+    if (this.#shortParts.length >= MAX_SHORT_PIECES) this.#joinShort();
+  }
+
+  #joinShort(): void {
+    if (this.#shortParts.length === 0) return;
+    this.#parts.push(
+      this.#shortParts.length === 1 ? (this.#shortParts[0] as Uint8Array) : Buffer.concat(this.#shortParts),
+    );
+    this.#shortParts = [];
+  }
+
   #whole(kind: "text" | "binary"): WebSocketMessage {
+    this.#joinShort();
     const bytes = this.#parts.length === 1 ? (this.#parts[0] as Uint8Array) : Buffer.concat(this.#parts);
     this.#parts = [];
+    this.#emptyFrames = 0;
     this.#size = 0;
     this.#kind = undefined;
     return kind === "text" ? { kind, text: decode(bytes) } : { kind, bytes };

@@ -4,7 +4,9 @@ import { systemClock } from "#base/clock.ts";
 import { ByteStream, endedBy } from "#src/wire/byte-stream.ts";
 import { call } from "#src/wire/drpc/client.ts";
 import { serveSession } from "#src/wire/drpc/server.ts";
+import type { Duplex } from "#src/wire/duplex.ts";
 import { streamOverWebSocket } from "#src/wire/websocket.ts";
+import { WebSocketFrames } from "#src/wire/websocket-frames.ts";
 import { YamuxSession } from "#src/wire/yamux.ts";
 import { pattern, readAll } from "./support.ts";
 
@@ -56,6 +58,35 @@ const upgradeRequest = ({ host }: URL): string =>
     `Sec-WebSocket-Key: ${btoa("0123456789abcdef")}`,
     "\r\n",
   ].join("\r\n");
+
+describe("frames of an app", () => {
+  const framesOf = (bytes: Uint8Array): WebSocketFrames => {
+    const waiting = [bytes];
+    return new WebSocketFrames({ read: async () => waiting.shift() } as unknown as Duplex, 1_000_000);
+  };
+  const many = (count: number, frame: readonly number[]): number[] => Array.from({ length: count }, () => frame).flat();
+
+  test("[AX-10] a message in pieces of one byte is whole, and one of endless empty pieces is refused", async () => {
+    const pieces = [1, 1, 97, ...many(20_000, [0, 1, 98]), 0x80, 0];
+    expect(await framesOf(Uint8Array.from(pieces)).next()).toEqual({ kind: "text", text: `a${"b".repeat(20_000)}` });
+    const endless = framesOf(Uint8Array.from([1, 0, ...many(5_000, [0, 0])])).next();
+    await expect(endless).rejects.toThrow("too many empty frames");
+  });
+
+  test("[AX-10] thousands of frames that come at once let everything else have its turn", async () => {
+    const frames = framesOf(Uint8Array.from(many(10_000, [0x89, 0])));
+    let turns = 0;
+    let isOver = false;
+    const turn = (): void => {
+      turns += 1;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    for (let count = 0; (await frames.next()) !== undefined; count++) if (count === 9_999) break;
+    isOver = true;
+    expect(turns).toBeGreaterThan(50);
+  });
+});
 
 describe("over real WebSockets", () => {
   test("[WI-6] a hundred streams each way carry their bytes, and both sides end in order", async () => {
