@@ -28,7 +28,7 @@ type Forms = Pick<CodingAgent, "instructions_file" | "skills_folder" | "own_inst
 type Given = HomeFiles & {
   /** What the first prompt begins with; empty where files say it. */
   readonly introduction: string;
-  /** Another one where something has changed that the agent reads only when it starts. */
+  /** Another one where the chat has another workspace, or something has changed that the agent reads only when it starts. */
   readonly key: string;
 };
 
@@ -56,7 +56,8 @@ export const givenTo = async (
     folder,
   });
   const given = toFiles(instructions, known, forms);
-  return Object.assign({}, given, { key: sha256(JSON.stringify([given, [...mcp_server_ids].sort()])) });
+  const key = sha256(JSON.stringify([given, [...mcp_server_ids].sort(), workspace_id]));
+  return Object.assign({}, given, { key });
 };
 
 type Instructions = {

@@ -8,6 +8,7 @@ import type { Trial, TrialDiff, Trials } from "#schema/chats/trial.ts";
 import type { Snapshots } from "#schema/workspaces/snapshot.ts";
 import type { Workspaces } from "#schema/workspaces/workspace.ts";
 import { Client } from "#src/client.ts";
+import { pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
 import { createChat, sendMessage } from "#test/support/chats.ts";
 import { testInside } from "#test/support/inside.ts";
 import { type ScriptedCall, ScriptedModels } from "#test/support/models/scripted-models.ts";
@@ -245,6 +246,43 @@ testInside(
       const found = await admin.get<{ workspaces: { id: string }[] }>("/api/v2/workspaces/trash");
       const trashed = new Set(found.workspaces.map((one) => one.id));
       return last.ways.every(({ workspace_id }) => trashed.has(workspace_id));
+    });
+  },
+  120_000,
+);
+
+testInside(
+  "[TY-1][TY-3][TY-4] coding agents work at ways, ask as in any chat, and the chat that is kept continues with its agent in the first workspace",
+  async () => {
+    await using world = await openTrialWorld({ permission_mode: "ask" });
+    const { admin, path, id, answerIn } = world;
+    await setAgent(world, "test");
+    const made = await admin.post<Trial>(path, {
+      ways: [
+        { prompt: "say nothing to do", coding_agent: "test" },
+        { prompt: "edit answer two\nsay done", coding_agent: "test" },
+      ],
+      check_command: "grep -q two answer",
+    });
+    await until(async () => (await world.wayStates(made)).join() === "failed,needs_you");
+    const chat_id = made.ways[1]?.chat_id ?? "";
+    const [asked] = await pendingCalls(admin, chat_id);
+    const answers = [{ tool_call_id: asked?.tool_call_id, decision: "allow" }];
+    await admin.post<unknown>(`/api/v2/chats/${chat_id}/permissions`, { answers });
+    const ready = await world.become(made, "ready");
+    expect(ready.ways.map(({ status, changes, coding_agent }) => [status, changes?.files, coding_agent])).toEqual([
+      ["failed", 0, "test"],
+      ["passed", 1, "test"],
+    ]);
+    await admin.post<Trial>(`${path}/${made.id}/keep`, { way: 2 });
+    await world.become(made, "kept");
+    expect(answerIn(id)).toBe("two\n");
+    const chat = await admin.get<Chat>(`/api/v2/chats/${chat_id}`);
+    expect([chat.workspace_id, chat.coding_agent, chat.archived]).toEqual([id, "test", false]);
+    await sendMessage(world.speaker, chat_id, "free cat answer\nsay bye");
+    await until(async () => {
+      const { messages } = await admin.get<MessagePage>(`/api/v2/chats/${chat_id}/messages`);
+      return messages.some(({ content }) => content.some(({ text }) => text === "bye"));
     });
   },
   120_000,
