@@ -49,8 +49,15 @@ testNeeding(
   async () => {
     using git = openGitWorld();
     using closed = openGitWorld(() => false);
+    const customizations = { vscode: { extensions: ["acme.theme"] } };
     const configuration = (name: string): string =>
-      JSON.stringify({ name, initializeCommand: "id", forwardPorts: [3000], postCreateCommand: "true" });
+      JSON.stringify({
+        name,
+        initializeCommand: "id",
+        forwardPorts: [3000],
+        postCreateCommand: "true",
+        customizations,
+      });
     await git.publish("app", {
       ".devcontainer/a/devcontainer.json": configuration("a"),
       ".devcontainer/b/devcontainer.json": configuration("b"),
@@ -86,6 +93,7 @@ testNeeding(
     expect(refused).toContain(`${closed.host} has no public repository secret`);
     expect(deployKey).toStartWith("ssh-ed25519 ");
     expect(found).toContain(".devcontainer/a/devcontainer.json");
+    expect(found).toContain("VS Code extensionsacme.theme");
     expect(at).toContain("configuration=");
   },
   180_000,

@@ -42,7 +42,9 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   expect(await must("restore", "dev", "before", "--yes")).toContain("dev is running.");
   expect(readFileSync(kept, "utf8")).toBe("first");
   const { snapshots } = JSON.parse(await must("list", "dev", "--json")) as Snapshots;
-  expect(await must("delete", "dev", snapshots[0]?.id.slice(0, 6) ?? "")).toMatch(/is deleted\.\n$/);
+  const [begins = ""] = snapshots.map((one) => one.id.slice(0, 6));
+  expect(await run("delete", "dev", begins)).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(await must("delete", "dev", begins, "--yes")).toMatch(/is deleted\.\n$/);
   await until(async () => (await must("list", "dev")) === "No snapshots.\n");
 
   const backups = (...words: string[]) => world.must(["home-backups", ...words]);
@@ -84,7 +86,10 @@ test("[CV-43][CV-49][HB-13] `slipway snapshots` and `slipway home-backups` creat
   const manifest = JSON.parse(readFileSync(join(world.home, made, "manifest.json"), "utf8"));
   expect(manifest.homes).toMatchObject([{ location: depot.path, workspaces: 1, backups: 1 }]);
   const [backup] = (JSON.parse(await backups("list", "dev", "--json")) as HomeBackups).backups;
-  expect(await backups("delete", "dev", backup?.id.slice(0, 6) ?? "")).toMatch(/is deleted\.\n$/);
+  const start = backup?.id.slice(0, 6) ?? "";
+  const unasked = await world.run(["home-backups", "delete", "dev", start]);
+  expect(unasked).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+  expect(await backups("delete", "dev", start, "--yes")).toMatch(/is deleted\.\n$/);
   await until(async () => (await backups("list", "dev")) === "No home backups.\n");
 }, 90_000);
 
@@ -131,7 +136,9 @@ test("[CV-44] a deleted workspace is in `slipway trash list`, and comes back by 
     code: 1,
     err: expect.stringContaining("No workspace none is in the trash. `slipway trash list` lists deleted workspaces."),
   });
-  expect(await must("workspaces restore dev --as again")).toContain("again is stopped.");
+  expect(await must("workspaces restore dev --as again")).toContain(
+    "again is restored. Start it with: slipway start again",
+  );
   expect(readFileSync(kept, "utf8")).toBe("mine");
   await must("workspaces delete again --yes --permanent");
   expect(await must("trash list")).toBe("The trash is empty.\n");

@@ -41,7 +41,7 @@ export const HOME_BACKUPS = group({
     {
       name: "delete",
       names,
-      usage: "WORKSPACE BACKUP",
+      usage: "WORKSPACE BACKUP [--yes]",
       help: "Deletes a backup.",
       load: () => import("../client/home-backups/delete.ts"),
     },

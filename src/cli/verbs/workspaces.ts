@@ -262,7 +262,7 @@ export const SNAPSHOTS = group({
     {
       name: "delete",
       names,
-      usage: "WORKSPACE SNAPSHOT",
+      usage: "WORKSPACE SNAPSHOT [--yes]",
       help: "Deletes a snapshot.",
       load: () => import("../client/snapshots/delete.ts"),
     },

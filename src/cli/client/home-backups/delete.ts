@@ -1,20 +1,24 @@
-// `slipway home-backups delete WORKSPACE BACKUP`: what no other backup needs is removed in the background.
+// `slipway home-backups delete WORKSPACE BACKUP [--yes]`: what no other backup needs is removed in the background.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
+import { confirmable, mustAgree } from "../../asked.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";
 import { withServer } from "../remote.ts";
 import { workspaceNamed } from "../workspaces/find.ts";
 import { findHomeBackup } from "./find.ts";
 
 export const run: RunVerb = async (input) => {
-  const { words, value, has } = readArguments(input.argv);
+  const { words, value, has } = readArguments(input.argv, { switches: ["yes"], short: { y: "yes" } });
   const [name, wanted, ...more] = words;
   if (name === undefined || wanted === undefined || more.length > 0) {
     throw usageError("home-backups delete", "expected a workspace and a backup");
   }
+  confirmable(input, has.yes);
   return withServer("home-backups delete", input, value, async ({ client }) => {
     const workspace = await workspaceNamed(client, name);
     const backup = await findHomeBackup(client, workspace, wanted);
+    const about = `Delete the backup of ${workspace.name} from ${backup.created_at}? It can't be recovered.`;
+    if (!has.yes) await mustAgree(input, about);
     await client.delete(`/api/v2/workspaces/${workspace.id}/home-backups/${backup.id}`);
     input.print(has.json ? JSON.stringify(backup) : `Backup ${backup.id.slice(0, 8)} is deleted.`);
     return EXIT.ok;

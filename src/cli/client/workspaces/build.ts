@@ -19,7 +19,9 @@ import { mustBeReady, openAgents } from "./ready.ts";
 export const DOING: Record<Transition, string> = { start: "starting", stop: "stopping", delete: "deleting" };
 export const DONE: Record<Transition, string> = { start: "is running", stop: "is stopped", delete: "is deleted" };
 
-export type Flags = { json: boolean; "no-wait": boolean };
+/** What a build does and has done, where its transition says it less well. */
+type Words = { readonly doing: string; readonly done: string };
+export type Flags = { json: boolean; "no-wait": boolean; words?: Words };
 
 /** Arguments of both `start` and `restart`: the workspace, parameter values, and whether to update. */
 export const readStart = (input: VerbInput) => {
@@ -87,17 +89,18 @@ export const finishBuild = async (
   flags: Flags,
 ): Promise<number> => {
   const { name } = workspace;
-  const ended = flags["no-wait"] ? build : await awaitBuild(input, { client, onInterrupt }, name, build);
+  const { doing, done } = flags.words ?? { doing: DOING[build.transition], done: DONE[build.transition] };
+  const ended = flags["no-wait"] ? build : await awaitBuild(input, { client, onInterrupt }, name, build, doing);
   if (flags["no-wait"]) {
     if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: ended }));
-    else input.print(`${name} is ${DOING[build.transition]}. \`slipway workspaces show ${name}\` shows its progress.`);
+    else input.print(`${name} is ${doing}. \`slipway workspaces show ${name}\` shows its progress.`);
     return EXIT.ok;
   }
   if (ended.job.status === "succeeded") {
     const isAwaited = build.transition === "start" && mustBeReady(input);
     const open = isAwaited ? await openAgents(input, { client, onInterrupt }, workspace) : undefined;
     if (flags.json) input.print(JSON.stringify({ ...workspace, latest_build: open?.build ?? ended }));
-    else if (open === undefined || open.words === "") input.print(`${name} ${DONE[build.transition]}.`);
+    else if (open === undefined || open.words === "") input.print(`${name} ${done}.`);
     if (!open || open.words === "") return EXIT.ok;
     throw new VerbFailure(`${name} was started, but ${open.words}`);
   }
@@ -109,7 +112,7 @@ export const finishBuild = async (
     build.transition === "delete" && isFailed
       ? `\nTemplate administrators can delete it anyway with \`slipway workspaces delete ${name} --orphan\`. Resources that cannot be removed are left behind.`
       : "";
-  throw new VerbFailure(`${DOING[build.transition]} ${name} ${isFailed ? "failed" : "was canceled"}${why}${next}`);
+  throw new VerbFailure(`${doing} ${name} ${isFailed ? "failed" : "was canceled"}${why}${next}`);
 };
 
 /** The build once it has ended, well or not. */
@@ -118,10 +121,11 @@ export const awaitBuild = async (
   { client, onInterrupt }: Pick<Remote, "client" | "onInterrupt">,
   name: string,
   build: Build,
+  what = DOING[build.transition],
 ): Promise<Build> => {
   using progress = new Progress(input);
   const isCanceling = build.job.status === "canceling";
-  const doing = `${isCanceling ? "canceling" : DOING[build.transition]} ${name}`;
+  const doing = `${isCanceling ? "canceling" : what} ${name}`;
   onInterrupt(() => {
     progress[Symbol.dispose]();
     const shown = `\`slipway workspaces logs ${name} --follow\` shows its progress`;

@@ -26,6 +26,8 @@ export const run: RunVerb = async (input) => {
     const body = value.as === undefined ? {} : { name: value.as };
     const build = await client.post(`/api/v2/workspaces/${found.id}/restore`, body);
     const workspace = await client.get(`/api/v2/workspaces/${found.id}`);
-    return finishBuild(input, remote, workspace, build, has);
+    const done = `is restored. Start it with: slipway start ${plain(workspace.name)}`;
+    // The build is a stop: a workspace leaves the trash stopped.
+    return finishBuild(input, remote, workspace, build, Object.assign({ words: { doing: "restoring", done } }, has));
   });
 };

@@ -196,9 +196,9 @@ const LINES: Partial<Record<Route, Line>> = {
   "POST /workspaces/:workspace/home-backups/:backup/fetch": ({ path }) =>
     line("home-backups restore", named(path), quoted(id(path, 4)), "--yes"),
   "DELETE /workspaces/:workspace/home-backups/:backup": ({ path }) =>
-    line("home-backups delete", named(path), quoted(id(path, 4))),
+    line("home-backups delete", named(path), quoted(id(path, 4)), "--yes"),
   "DELETE /workspaces/:workspace/snapshots/:snapshot": ({ path }) =>
-    line("snapshots delete", named(path), quoted(id(path, 4))),
+    line("snapshots delete", named(path), quoted(id(path, 4)), "--yes"),
   "GET /users": () => line("users list"),
   "POST /users": ({ body }) => line("users create", word(body.username), flag("email", body.email)),
   "DELETE /users/:user": ({ path }) => line("users delete", named(path), "--yes"),

@@ -319,6 +319,12 @@ const Facts = ({ plan, provisioner }: { plan: RepositoryPlan; provisioner: Repos
                 <dd>{[wanted.cpus && `${wanted.cpus} CPUs`, wanted.memory].filter(Boolean).join(", ")}</dd>
               </>
             )}
+            {plan.extensions.length > 0 && (
+              <>
+                <dt>VS Code extensions</dt>
+                <dd class="mono">{plan.extensions.join(", ")}</dd>
+              </>
+            )}
             {commands.length > 0 && (
               <>
                 <dt>Commands</dt>
