@@ -32,12 +32,17 @@ export class HttpResponse {
   constructor(head: HttpHead, body: AsyncGenerator<Uint8Array, void, undefined>) {
     this.status = head.status;
     this.headers = head.headers;
-    this.body = this.#followed(body);
+    this.body = body;
   }
 
   /** Calls back when the body was read to its end. */
   whenRead(run: () => void): void {
     this.#read = run;
+  }
+
+  /** The body was read to its end. */
+  wasRead(): void {
+    this.#read();
   }
 
   /** The body as text. Throws WireError `too_large` beyond `limit` bytes. */
@@ -59,11 +64,6 @@ export class HttpResponse {
   /** Discards the body: closes the connection unless the body has ended. */
   async discard(): Promise<void> {
     await this.body.return();
-  }
-
-  async *#followed(body: AsyncGenerator<Uint8Array, void, undefined>): AsyncGenerator<Uint8Array, void, undefined> {
-    yield* body;
-    this.#read();
   }
 
   async json<T>(limit?: number): Promise<T> {
@@ -185,7 +185,11 @@ export class HttpConnection {
     const framing = toFraming(method, head);
     const empty = framing.kind === "none" || (framing.kind === "length" && framing.length === 0);
     if (empty) this.#finish(head, true);
-    return new HttpResponse(head, empty ? nothing() : this.#body(framing, head));
+    const response: HttpResponse = new HttpResponse(
+      head,
+      this.#body(empty ? NOTHING : framing, head, () => response.wasRead()),
+    );
+    return response;
   }
 
   #finish({ headers }: HttpHead, complete: boolean): void {
@@ -195,39 +199,51 @@ export class HttpConnection {
     if (!complete || this.#sending || headers.get("connection")?.toLowerCase() === "close") this.close();
   }
 
-  async *#body(framing: BodyFraming, head: HttpHead): AsyncGenerator<Uint8Array, void, undefined> {
+  /** One generator for all of it: each that another one hands on costs three promises for a piece. */
+  async *#body(framing: BodyFraming, head: HttpHead, wasRead: () => void): AsyncGenerator<Uint8Array, void, undefined> {
+    if (framing.kind === "none") return wasRead();
     let complete = false;
     try {
-      if (framing.kind === "length") yield* this.#counted(framing.length);
-      else if (framing.kind === "chunked") yield* this.#chunked();
-      else if (framing.kind === "close") yield* this.#stream;
+      const isChunked = framing.kind === "chunked";
+      for (let left = isChunked ? await this.#chunk() : toLength(framing); left > 0; ) {
+        const part = await this.#part(left);
+        if (part === undefined && framing.kind === "close") break;
+        if (part === undefined) throw new WireError("closed", "The answer was cut short.");
+        left -= part.byteLength;
+        yield part;
+        if (left === 0 && isChunked) left = await this.#nextChunk();
+      }
+      if (isChunked) await this.#skipTrailers();
       complete = framing.kind !== "close";
     } finally {
       this.#finish(head, complete);
     }
+    wasRead();
   }
 
-  async *#counted(length: number): AsyncGenerator<Uint8Array, void, undefined> {
-    for (let left = length; left > 0; ) {
-      const chunk = await this.#stream.read();
-      if (chunk === undefined) throw new WireError("closed", "The answer was cut short.");
-      const part = chunk.subarray(0, left);
-      this.#stream.unread(chunk.subarray(part.byteLength));
-      left -= part.byteLength;
-      yield part;
-    }
+  /** The next bytes, at most so many; undefined when the channel has ended. */
+  async #part(most: number): Promise<Uint8Array | undefined> {
+    const chunk = await this.#stream.read();
+    if (chunk === undefined || chunk.byteLength <= most) return chunk;
+    this.#stream.unread(chunk.subarray(most));
+    return chunk.subarray(0, most);
   }
 
-  async *#chunked(): AsyncGenerator<Uint8Array, void, undefined> {
-    for (;;) {
-      const line = await this.#stream.until("\r\n", MAX_CHUNK_LINE);
-      const [, size] = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?$/i.exec(line ?? "") ?? [];
-      if (size === undefined) throw this.#broken("The answer's chunks are malformed.");
-      if (Number.parseInt(size, 16) === 0) break;
-      yield* this.#counted(Number.parseInt(size, 16));
-      if ((await this.#stream.until("\r\n", 0)) !== "") throw this.#broken("The answer's chunks are malformed.");
-    }
-    // Trailers, which are ignored.
+  /** Bytes of the chunk that begins; 0 behind the last. */
+  async #chunk(): Promise<number> {
+    const line = await this.#stream.until("\r\n", MAX_CHUNK_LINE);
+    const [, size] = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?$/i.exec(line ?? "") ?? [];
+    if (size === undefined) throw this.#broken("The answer's chunks are malformed.");
+    return Number.parseInt(size, 16);
+  }
+
+  async #nextChunk(): Promise<number> {
+    if ((await this.#stream.until("\r\n", 0)) !== "") throw this.#broken("The answer's chunks are malformed.");
+    return this.#chunk();
+  }
+
+  /** Reads over what follows the last chunk. */
+  async #skipTrailers(): Promise<void> {
     for (let left = MAX_HEAD; left > 0; ) {
       const line = await this.#stream.until("\r\n", left);
       if (line === undefined) throw new WireError("closed", "The answer was cut short.");
@@ -242,6 +258,8 @@ export class HttpConnection {
   }
 }
 
-async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}
+const NOTHING = { kind: "none" } as const;
+const toLength = (framing: BodyFraming): number =>
+  framing.kind === "length" ? framing.length : Number.POSITIVE_INFINITY;
 const CRLF = new TextEncoder().encode("\r\n");
 const LAST_CHUNK = new TextEncoder().encode("0\r\n\r\n");

@@ -1,6 +1,7 @@
 // Passes requests on to apps and ports of workspaces, below the access URL and on hosts of their own (facts/platform 8.4, rules AX-1 to
 // AX-14). Decides who may and where it goes; how HTTP passes is in pass.ts, how a WebSocket does in bridge.ts.
 
+import type { Clock } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { type AppName, formatLabel } from "#base/links/app-label.ts";
 import { type AppPlace, findApp } from "#domain/applications/find.ts";
@@ -135,10 +136,10 @@ export class AppProxy {
       prefix,
       path: `${place.base.path.replace(/\/$/, "")}${rest || "/"}${query}`,
       sandboxed: prefix !== "" && !this.#sharesOrigin(place, by),
-      used: () => {
+      used: oncePerSecond(this.#ctx.clock, () => {
         this.#activity.note(place, by?.caller);
         this.#visits.used(place, visitor);
-      },
+      }),
       trouble: async (trouble) => {
         const comes = COMES_YET.has(trouble) ? await this.#waiting.instead(request, opening, place) : undefined;
         return comes ?? this.#trouble(request, trouble);
@@ -204,6 +205,19 @@ export class AppProxy {
     return troubleAnswer(request, trouble, this.#ctx.accessUrl);
   }
 }
+
+const SECOND_MS = 1_000;
+
+/** An answer comes in thousands of pieces, and each of them says the same. */
+const oncePerSecond = (clock: Clock, run: () => void): (() => void) => {
+  let last = Number.NEGATIVE_INFINITY;
+  return () => {
+    const now = clock.monotonic();
+    if (now - last < SECOND_MS) return;
+    last = now;
+    run();
+  };
+};
 
 /** Troubles that pass when the workspace has only just started. */
 const COMES_YET: ReadonlySet<Trouble> = new Set(["agent_away", "silent"]);
