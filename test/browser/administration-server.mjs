@@ -56,7 +56,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await press("Add MCP server");
   await dialog.getByLabel("Short name").fill("sums");
   await dialog.getByLabel("Address", { exact: true }).fill(`${mcp}/mcp`);
-  await dialog.getByLabel("Scopes").selectOption("api_key");
+  await dialog.getByLabel("Authentication").selectOption("api_key");
   await dialog.getByLabel("Key").fill("Bearer canary-of-the-server");
   await dialog.getByLabel("Disabled tools").fill("fail");
   await look("admin-mcp-form");

@@ -101,7 +101,7 @@ testNeeding(
       stays: true,
       diff: expect.stringContaining("- echo $(($1 - $2))"),
       parts: ['echo "looking"', "sh sum.sh 2 3"],
-      runsIn: `Runs in ${story.home}/work`,
+      runsIn: "Runs in ~/work",
       notification: {
         body: "Edit work/sum.sh",
         actions: [

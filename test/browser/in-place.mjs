@@ -25,7 +25,7 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
   await page.getByRole("button", { name: "Add MCP server" }).click();
   await dialog.getByLabel("Short name").fill("sums");
   await dialog.getByLabel("Address", { exact: true }).fill(`${mcp}/mcp`);
-  await dialog.getByLabel("Scopes").selectOption("custom_headers");
+  await dialog.getByLabel("Authentication").selectOption("custom_headers");
   await dialog.getByLabel("Name", { exact: true }).fill("X-Tide");
   await dialog.getByLabel("Value").fill("canary-high");
   await dialog.getByRole("button", { name: "Add header" }).click();

@@ -7,7 +7,7 @@ import { makeRules } from "#src/tools/permission.ts";
 import { answerText } from "#src/web/app/pages/chat/answer-text.ts";
 import { Blocks } from "#src/web/app/pages/chat/blocks.ts";
 import { groupChats } from "#src/web/app/pages/chat/groups.ts";
-import { alwaysLabel, formatQuestion, toRows } from "#src/web/app/pages/chat/permission-words.ts";
+import { alwaysLabel, formatQuestion, shortenFolder, toRows } from "#src/web/app/pages/chat/permission-words.ts";
 import { applied, contextTokens, EMPTY, reconciled, resultsIn, withMessages } from "#src/web/app/pages/chat/picture.ts";
 import { commandIn, offersFor } from "#src/web/app/pages/chat/suggest.ts";
 import { parseFiles } from "#src/web/app/parts/diff/diff-lines.ts";
@@ -221,6 +221,14 @@ test("[CB-13] the button that allows for good names the rules the server would k
   expect(label("cat <x")).toBeUndefined();
   expect(label("")).toBeUndefined();
   expect(alwaysLabel(makeRules({ tool_name: "issues__create", args: {} }, "allow"))).toBe("Always allow this tool");
+});
+
+test("[CB-13] a folder below the home of its own workspace is named from there, and every other one in full", () => {
+  const home = `/srv/data/workspaces/${chat_id}/home`;
+  expect(shortenFolder(home, chat_id)).toBe("~");
+  expect(shortenFolder(`${home}/work`, chat_id)).toBe("~/work");
+  for (const folder of ["", "/tmp", `${home}stead`]) expect(shortenFolder(folder, chat_id)).toBe(folder);
+  expect(shortenFolder(`${home}/work`, undefined)).toBe(`${home}/work`);
 });
 
 test("[CB-13] a call is asked about in words, and its arguments are rows of a form", () => {

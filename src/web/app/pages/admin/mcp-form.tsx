@@ -102,7 +102,7 @@ export const McpForm = ({ organization, server, onSaved, onClose }: McpFormProps
             error={problems.url}
           />
           <Select label="Protocol" value={transport.value} choices={TRANSPORTS} onPick={into(transport)} />
-          <Select label="Scopes" value={auth.value} choices={AUTHS} onPick={into(auth)} />
+          <Select label="Authentication" value={auth.value} choices={AUTHS} onPick={into(auth)} />
           {auth.value === "api_key" && (
             <>
               <Field

@@ -24,6 +24,14 @@ export const formatQuestion = (one: ToolCallRequest, isNew: boolean | undefined)
   return `${toolWords(one.tool_name, args).verb}?`;
 };
 
+/** Returns a folder as people name it: below the home of its own workspace with `~`, which on the server's machine is a long path. */
+export const shortenFolder = (folder: string, workspace_id: string | undefined): string => {
+  const home = `/workspaces/${workspace_id}/home`;
+  const [before, ...rest] = folder.split(home);
+  const path = rest.join(home);
+  return before === folder || (path !== "" && !path.startsWith("/")) ? folder : `~${path}`;
+};
+
 const LONGEST = 48;
 
 /** Returns the label of the button that keeps these rules; undefined when none exists to keep. */

@@ -19,7 +19,7 @@ import { failed } from "../../shell/toasts.tsx";
 import { ShellText } from "./code.tsx";
 import type { LiveChat } from "./live-chat.ts";
 import { pickMode } from "./modes.tsx";
-import { alwaysLabel, formatQuestion, parseArguments, toRows } from "./permission-words.ts";
+import { alwaysLabel, formatQuestion, parseArguments, shortenFolder, toRows } from "./permission-words.ts";
 
 type Answer = PermissionAnswers["answers"][number];
 
@@ -78,7 +78,12 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
           </span>
         )}
       </div>
-      <Details request={first} shown={shown} isReading={isReading} />
+      <Details
+        request={first}
+        shown={shown}
+        workspace_id={chat.chat.value?.workspace_id ?? undefined}
+        isReading={isReading}
+      />
       <div class="line wrap">
         <Button look="primary" keys="A" disabled={isReading} onPress={() => answer({ decision: "allow" })}>
           Allow once
@@ -108,11 +113,12 @@ export const Permission = ({ chat, asked }: { chat: LiveChat; asked: ActionRequi
 type DetailsProps = {
   readonly request: ToolCallRequest;
   readonly shown: ChatApproval | undefined;
+  readonly workspace_id: string | undefined;
   readonly isReading: boolean;
 };
 
-const Details = ({ request, shown, isReading }: DetailsProps) => {
-  if (request.tool_name === "execute") return <Command request={request} shown={shown} />;
+const Details = ({ request, shown, workspace_id, isReading }: DetailsProps) => {
+  if (request.tool_name === "execute") return <Command request={request} shown={shown} workspace_id={workspace_id} />;
   if (isReading) return <Skeleton lines={3} />;
   if (shown?.files) return <Files files={shown.files} />;
   return (
@@ -138,7 +144,7 @@ const Files = ({ files }: { files: NonNullable<ChatApproval["files"]> }) => (
   </>
 );
 
-const Command = ({ request, shown }: { request: ToolCallRequest; shown: ChatApproval | undefined }) => {
+const Command = ({ request, shown, workspace_id }: Omit<DetailsProps, "isReading">) => {
   const { command, workdir } = parseArguments(request);
   const text = typeof command === "string" ? command : request.args;
   const folder = shown?.command?.folder || (typeof workdir === "string" ? workdir : "");
@@ -161,7 +167,11 @@ const Command = ({ request, shown }: { request: ToolCallRequest; shown: ChatAppr
       )}
       <p class="small mut wrap-any">
         {folder === "" ? "Runs in the workspace folder" : "Runs in "}
-        {folder !== "" && <span class="mono">{unmistakable(folder)}</span>}
+        {folder !== "" && (
+          <span class="mono" title={unmistakable(folder)}>
+            {unmistakable(shortenFolder(folder, workspace_id))}
+          </span>
+        )}
         {shown?.command?.in_background && ", in the background"}
       </p>
     </>
