@@ -49,7 +49,8 @@ const Repository = ({ repository, chat, isOwner }: Of & { repository: GitReposit
           {repository.branch || "no branch"}
         </span>
         <span class="push num">
-          <span class="plus">+{sum("added")}</span> <span class="minus">−{sum("removed")}</span>
+          {sum("added") > 0 && <span class="plus">+{sum("added")}</span>}{" "}
+          {sum("removed") > 0 && <span class="minus">−{sum("removed")}</span>}
         </span>
       </div>
       {files.length === 0 && <p class="pad mut">No changes since the last commit.</p>}

@@ -62,8 +62,8 @@ const Call = ({ chat, part, isLive, result }: ToolProps & { result: ShownPart | 
         {exit_code !== undefined && exit_code !== 0 && <span class="t-bad">exit {exit_code}</span>}
         {files.length > 0 && (
           <>
-            <span class="plus">+{added}</span>
-            <span class="minus">−{removed}</span>
+            {added > 0 && <span class="plus">+{added}</span>}
+            {removed > 0 && <span class="minus">−{removed}</span>}
           </>
         )}
         {took_ms !== undefined && took_ms >= 1_000 && <span class="dim">{formatDuration(took_ms)}</span>}

@@ -7,9 +7,9 @@ import { State } from "../../parts/state.tsx";
 import { now } from "../../parts/time.tsx";
 import { formatDuration, formatSize, shortTime } from "../../parts/words-of-time.ts";
 
-/** The number in front large, its unit and the rest small. */
+/** The number in front large, its unit and the rest small; without a share in brackets, for which there is no room. */
 const Figure = ({ text }: { text: string }) => {
-  const [, number, rest] = text.match(/^([\d.,]+)\s*(.*)$/s) ?? [];
+  const [, number, rest] = text.match(/^([\d.,]+)\s*(.*?)(?: \(\d+ %\))?$/s) ?? [];
   if (number === undefined) return <>{text || "–"}</>;
   return (
     <>
