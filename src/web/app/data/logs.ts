@@ -3,6 +3,7 @@ import { type Signal, signal } from "@preact/signals";
 import type { AgentLog } from "#schema/agents/agent-log.ts";
 import type { JobLog } from "#schema/workspaces/job.ts";
 import { LiveSocket } from "./live-socket.ts";
+import { mergeLogs } from "./log-order.ts";
 
 export type LogLine = {
   /** Which log: `build`, or the name of an agent. */
@@ -30,6 +31,7 @@ export class LogFeed {
   dropped = 0;
   readonly #sockets = new Map<string, LiveSocket>();
   #planned = false;
+  #isMixed = false;
 
   /** Follows the log at a path below /api/v2; once for each path. */
   follow({ source, path, ended }: Wanted): void {
@@ -45,6 +47,8 @@ export class LogFeed {
           last = line.id;
           const level = "level" in line ? line.level : line.log_level;
           const stage = "stage" in line && line.output === "" ? line.stage : line.output;
+          // Each log comes on a line of its own: what is stored of one may arrive after the end of another.
+          if ((this.lines.at(-1)?.at ?? "") > line.created_at) this.#isMixed = true;
           this.lines.push({ source, at: line.created_at, text: stage, isBad: level === "error" });
         }
         this.#changed();
@@ -69,6 +73,8 @@ export class LogFeed {
     // A hidden page draws no pictures; what came in the meantime is shown with the first.
     setTimeout(() => {
       this.#planned = false;
+      if (this.#isMixed) mergeLogs(this.lines);
+      this.#isMixed = false;
       if (this.lines.length > LIMIT) {
         this.dropped += this.lines.length - LIMIT;
         this.lines.splice(0, this.lines.length - LIMIT);
