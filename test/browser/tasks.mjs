@@ -23,7 +23,7 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await dialog.getByLabel("File").fill("~/.registry");
   await look("secrets-add");
   await confirm("Add secret");
-  await page.getByText("In $REGISTRY_TOKEN and ~/.registry.").waitFor();
+  await page.getByText("Available as $REGISTRY_TOKEN and ~/.registry.").waitFor();
   await look("secrets");
   result.shown = (await page.content()).includes("canary-of-the-registry");
 
