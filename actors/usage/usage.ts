@@ -1,5 +1,5 @@
-// Keeps the record of who used what: writes what was noted each minute and folds what is over every five. Made by the server's context;
-// the only writer of usage rows.
+// Records usage: writes observations each minute and aggregates finished intervals every five minutes. Created by the server's context; the only
+// writer of usage rows.
 import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
@@ -14,17 +14,17 @@ import { foldUsage } from "./folding.ts";
 
 const FLUSH_MS = 60_000;
 const FOLD_MS = 300_000;
-/** Reports that wait or are made. */
+/** Maximum number of reports that wait or run. */
 const MAX_REPORTS = 32;
 
-/** What an agent says of its connections. */
+/** An agent's report of its connections. */
 export type AgentReport = {
   readonly connection_count: number;
   readonly connection_median_latency_ms: number;
   readonly session_counts: Readonly<Record<string, number>>;
 };
 
-/** A report stands for the minutes since the one before it. */
+/** A report covers the minutes since the previous one. */
 const REPORT_MINUTES = 5;
 
 export class Usage {
@@ -35,12 +35,12 @@ export class Usage {
   #ticking: Timer[] = [];
   #reports = 0;
   #made: Promise<void> = Promise.resolve();
-  /** One after the other: what is folded must not be written at the same time. */
+  /** One after the other: rows must not be written while they are aggregated. */
   #last: Promise<void> = Promise.resolve();
-  /** Lets other nodes write what they have noted, where there are any; one that does not answer is not waited for. */
+  /** Asks other nodes to write their observations; does not wait for a node that does not respond. */
   flushOthers: () => Promise<void> = async () => {};
 
-  /** Each node writes what it has seen; the first one folds. */
+  /** Each node writes its own observations; the first one aggregates. */
   constructor({ store, clock, parts = ALL_PARTS }: { store: Store; clock: Clock; parts?: Parts }) {
     this.#store = store;
     this.#clock = clock;
@@ -48,12 +48,12 @@ export class Usage {
     this.#collector = new UsageCollector(store, () => void this.flush());
   }
 
-  /** Someone works; cheap, may be called for every chunk. */
+  /** Records activity; cheap enough to call for every chunk. */
   note(use: Omit<Use, "at">): void {
     this.#collector.note({ ...use, at: this.#clock.now() });
   }
 
-  /** Open connections of an agent count as use by the owner of its workspace; without any nothing is noted (facts/platform 6.1). */
+  /** Counts an agent's open connections as usage by the workspace's owner; without connections nothing is recorded (facts/platform 6.1). */
   noteReport(workspace_id: string, agent_id: string, report: AgentReport): void {
     const at = this.#clock.now();
     const open = Object.entries(report.session_counts).filter(([, count]) => count > 0);
@@ -64,14 +64,14 @@ export class Usage {
     this.#collector.noteLatency(workspace_id, report.connection_median_latency_ms, at);
   }
 
-  /** The way to an agent and back while someone works through it, in milliseconds; undefined when nobody can tell. */
+  /** The round-trip time to an agent during use, in milliseconds; undefined if unknown. */
   noteRoundTrip(workspace_id: string, ms: number | undefined): void {
     if (ms !== undefined) this.#collector.noteLatency(workspace_id, Math.ceil(ms), this.#clock.now());
   }
 
   /**
-   * The JSON text of a report about all that was noted until now. Reports are made one after the other, so that they leave a reader to
-   * the lists. 503 when too many wait.
+   * Returns a report of everything recorded so far as JSON text. Reports run one after the other, to leave a database reader for lists. Throws 503
+   * if too many are waiting.
    */
   async report(name: ReportName, args: ReportArgs): Promise<string> {
     if (this.#reports >= MAX_REPORTS) throw new AppError("overloaded", "Too many reports are waiting.");
@@ -99,17 +99,17 @@ export class Usage {
     ];
   }
 
-  /** Resolves when all that was noted is on disk. */
+  /** Resolves when all observations are on disk. */
   flush(): Promise<void> {
     return this.#then(() => this.#collector.flush());
   }
 
-  /** Folds what is over for half an hour: reports of agents reach back some minutes. */
+  /** Aggregates intervals that ended more than half an hour ago, because reports of agents cover some minutes back. */
   fold(): Promise<void> {
     return this.#then(() => foldUsage(this.#store, Math.floor(this.#clock.now() / BUCKET_MS) - 2));
   }
 
-  /** No more ticks; what was noted is written. */
+  /** Stops the timers and writes the remaining observations. */
   async stop(): Promise<void> {
     for (const ticking of this.#ticking) ticking.cancel();
     await this.flush();

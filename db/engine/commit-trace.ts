@@ -1,4 +1,4 @@
-// For which requests each group of commits was, for the trace in the log. Used by the writer, and only while someone wants it.
+// Records which requests each commit group belongs to, for the trace log. Used by the writer, only while tracing is on.
 import { currentRequests, stopwatch, traceStep, tracing } from "#base/trace.ts";
 
 export class CommitTrace<Batch extends object> {
@@ -10,7 +10,7 @@ export class CommitTrace<Batch extends object> {
     if (requests.size > 0) this.#requests.set(batch, requests);
   }
 
-  /** Begins to measure a group; undefined while nobody wants to know. */
+  /** Starts measuring a group; undefined while tracing is off. */
   begin(): (() => number) | undefined {
     return tracing() ? stopwatch() : undefined;
   }

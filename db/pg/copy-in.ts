@@ -1,5 +1,5 @@
-// Moves a data directory that no server uses into an empty PostgreSQL database: uploads first, then all rows in one transaction, so that a
-// move that fails has moved nothing. What has arrived is read again and compared.
+// Moves a data directory that no server uses into an empty PostgreSQL database: uploads first, then all rows in one transaction, so that a failed
+// move changes nothing. Everything is read back and compared.
 import type { ReservedSQL } from "bun";
 import type { Bucket } from "#base/network/bucket.ts";
 import { Blobs } from "../blobs.ts";
@@ -33,7 +33,7 @@ export type CopyOptions = {
   /** postgres://user:password@host:port/database. Holds a password: never logged. */
   readonly url: string;
   readonly now: number;
-  /** Where uploads of the cluster are; undefined: in the database. */
+  /** The storage of the cluster's uploads; undefined: in the database. */
   readonly bucket?: Bucket | undefined;
   /** An abort ends the move with its reason. */
   readonly signal?: AbortSignal | undefined;
@@ -41,7 +41,7 @@ export type CopyOptions = {
   onTable?(table: string, rows: number): void;
 };
 
-/** Throws CopyError, LockedError, DatabaseVersionError, UnsafeDatabaseError. The data directory is left as it is, but for migrations. */
+/** Throws CopyError, LockedError, DatabaseVersionError, UnsafeDatabaseError. The data directory is unchanged except for migrations. */
 export const copyIntoPostgres = async ({
   directory,
   url,

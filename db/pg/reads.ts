@@ -13,16 +13,16 @@ import { storableValue, storedValue } from "./stored-value.ts";
 /** How often a read is done again whose connection failed. */
 const REPEATS = 2;
 
-/** What both stores of PostgreSQL have in common: the one that writes, and that of a node which only reads. */
+/** The common part of both PostgreSQL stores: the writing one, and that of a read-only node. */
 export abstract class PgReads {
   protected readonly primary: Primary;
   #reports: PgReports | undefined;
   #isClosed = false;
   readonly #wait_ms: number;
-  /** When the database answered a read last, by the monotonic clock. */
+  /** Monotonic time of the last successful read. */
   #answered_at = Number.NEGATIVE_INFINITY;
 
-  /** `wait_ms`: how long a read waits for the database, but for a report, which may take its time. */
+  /** `wait_ms`: how long a read waits for the database; reports may take longer. */
   constructor(primary: Primary, wait_ms = WAIT_MS) {
     this.primary = primary;
     this.#wait_ms = wait_ms;
@@ -51,19 +51,19 @@ export abstract class PgReads {
     return [query.map([await this.#read((readers) => reports.run(readers, report, String(params[0])))])];
   }
 
-  /** Gives up the connections: what is on its way is `unknown`, and what comes next looks for the primary again. */
+  /** Closes all connections: pending operations become `unknown`, and later ones connect to the primary again. */
   reconnect(): void {
     this.primary.lost();
   }
 
-  /** Later reads are refused as `closed`. */
+  /** Rejects later reads as `closed`. */
   protected endReads(): void {
     this.#isClosed = true;
   }
 
   /**
-   * A connection that broke, or was not made in time because this process stood still, says nothing of the next one: reads are repeated, for as long as
-   * one may wait.
+   * A connection that broke, or timed out because this process was suspended, says nothing about the next one: reads are retried within their time
+   * limit.
    */
   async #read<T>(read: (readers: SQL, until: number) => Promise<T>): Promise<T> {
     const until = systemClock.monotonic() + this.#wait_ms;
@@ -74,16 +74,16 @@ export abstract class PgReads {
         return await read(readers, until);
       } catch (error) {
         if (isAnswer(error)) throw toCommitError(error);
-        // The second time the host itself may be gone: then another one has to be looked for, before anything is written.
+        // After the second failure the host itself may be down, so another host must be found before anything is written.
         if (repeats > 0) this.primary.lost(readers);
-        // Nothing is unknown of what only reads.
+        // The outcome of a read is never unknown.
         if (repeats >= REPEATS || systemClock.monotonic() >= until)
           throw new CommitError("unreachable", "the database does not answer", { cause: error });
       }
     }
   }
 
-  /** Throws when it is too late. Where no other read was answered in the meantime the connections are given up, as those of a machine that has gone. */
+  /** Throws after the time limit. If no other read succeeded in the meantime, closes the connections, as the machine may be down. */
   async #soon<T>(readers: SQL, until: number, reading: Promise<T>): Promise<T> {
     const asked_at = systemClock.monotonic();
     if (!(await within(systemClock, Math.max(0, until - asked_at), reading))) {

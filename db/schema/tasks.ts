@@ -1,11 +1,11 @@
-// Tasks: a workspace made for one prompt, and the chat that works on it there. Made in the batch that makes the workspace.
+// Tasks: a workspace created for one prompt, and the chat that works on it. Inserted in the batch that creates the workspace.
 import { sql } from "drizzle-orm";
 import { index, integer, text } from "drizzle-orm/sqlite-core";
 import { quietTable } from "./touching.ts";
 import { organizations, users } from "./users.ts";
 import { workspaces } from "./workspaces.ts";
 
-/** What an agent inside of the workspace has said last, for when it is stopped. */
+/** The last messages of an agent in the workspace, for stopped workspaces. */
 export type TaskSnapshot = { readonly messages: readonly unknown[]; readonly at: number };
 
 export const tasks = quietTable(
@@ -24,17 +24,17 @@ export const tasks = quietTable(
       .notNull()
       .unique()
       .references(() => workspaces.id),
-    /** Known from the beginning; the chat itself is made when the workspace can be worked in. */
+    /** Chosen in advance; the chat is created when the workspace is usable. */
     chat_id: text().notNull(),
     prompt: text().notNull(),
-    /** The coding agent that leads the chat; null: a model does. */
+    /** The coding agent of the chat; null: a model. */
     coding_agent: text(),
-    /** What the chat is to begin with; null: as the owner's other chats. */
+    /** Settings of the chat; null: the owner's defaults. */
     model_config_id: text(),
     reasoning_effort: text().notNull().default(""),
-    /** When the prompt was given to the chat, or since when that is tried; null until then. */
+    /** When the chat got the prompt, or when delivery was first tried; null before. */
     delivered_at: integer(),
-    /** Why it cannot be given; empty when nothing keeps it. */
+    /** Why the prompt cannot be delivered; empty if it can. */
     problem: text().notNull().default(""),
     snapshot: text({ mode: "json" }).$type<TaskSnapshot>(),
     created_at: integer().notNull(),

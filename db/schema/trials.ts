@@ -1,5 +1,5 @@
-// Trials: one prompt tried in several ways, each in a fork. A row stands for all ways of one request. Inserted in the batch of the
-// fork; written by the keeper of trials from then on, each time only while it is what the keeper has read.
+// Trials: one prompt tried in several ways, each in a fork. A row represents all ways of one request. Inserted in the batch of the fork; then written
+// only by the keeper of trials, guarded by the revision it has read.
 import { index, integer, primaryKey, text } from "drizzle-orm/sqlite-core";
 import type { TrialChanges, TrialCheck, TrialDiff, TrialStatus, WayStatus } from "#schema/chats/trial.ts";
 import { organizationId, userId } from "./columns.ts";
@@ -9,7 +9,7 @@ import { workspaces } from "./workspaces.ts";
 export type StoredWay = {
   readonly number: number;
   readonly prompt: string;
-  /** What it was asked for; null: the model of the chat. */
+  /** The requested model; null: the model of the chat. */
   readonly model_config_id: string | null;
   readonly coding_agent: string | null;
   readonly workspace_id: string;
@@ -18,27 +18,27 @@ export type StoredWay = {
   readonly error: string;
   /** The prompt in its chat; null until the chat has it. */
   readonly message_id: number | null;
-  /** Turns of its chat that were begun by the prompt or by its owner since: each is checked once. */
+  /** Number of turns started by the prompt or by its owner since: each is checked once. */
   readonly turn: number;
-  /** Its chat is to be interrupted, which is not known to have ended yet. */
+  /** Its chat must be interrupted and is not known to have stopped. */
   readonly interrupts: boolean;
-  /** Its changes were looked at since its last turn. */
+  /** Its changes were determined since its last turn. */
   readonly measured: boolean;
   readonly changes: TrialChanges | null;
   readonly changes_error: string;
   readonly check: TrialCheck | null;
   readonly started_at: number | null;
   readonly ended_at: number | null;
-  /** Its workspace is deleted and its chat is in the archive. */
+  /** Its workspace is deleted and its chat is archived. */
   readonly gone: boolean;
 };
 
-/** The way that is kept, with the ids of the copy of its files and of the copy of the files that they replace. */
+/** The kept way, with the IDs of the snapshot of its files and of the snapshot of the files that they replace. */
 export type StoredKeep = {
   readonly number: number;
   readonly snapshot_id: string;
   readonly safety_id: string;
-  /** Its files and its chat are in the first workspace: everything else may go. */
+  /** The first workspace has its files and chat: everything else can be deleted. */
   readonly restored: boolean;
 };
 
@@ -52,7 +52,7 @@ export const trials = quietTable(
       .references(() => workspaces.id),
     organization_id: organizationId(),
     owner_id: userId(),
-    /** What makes its workspaces and chats. */
+    /** The fork that creates its workspaces and chats. */
     fork_id: text().notNull(),
     status: text().$type<TrialStatus>().notNull(),
     error: text().notNull().default(""),
@@ -60,9 +60,9 @@ export const trials = quietTable(
     check_timeout_seconds: integer().notNull(),
     ways: text({ mode: "json" }).$type<readonly StoredWay[]>().notNull(),
     keep: text({ mode: "json" }).$type<StoredKeep>(),
-    /** How many of its ways count to the limit of its owner. */
+    /** How many of its ways count toward the owner's limit. */
     open_ways: integer().notNull(),
-    /** Goes up with each change. */
+    /** Increases with each change. */
     revision: integer().notNull().default(0),
     created_at: integer().notNull(),
     updated_at: integer().notNull(),
@@ -74,7 +74,7 @@ export const trials = quietTable(
   ],
 );
 
-/** What a way has changed, apart since it is large and seldom read. */
+/** The diff of a way, stored separately because it is large and rarely read. */
 export const trial_diffs = quietTable(
   "trial_diffs",
   {

@@ -1,4 +1,4 @@
-// What decides about the times of a workspace besides itself: its template's settings, whether its owner is active, and their quiet hours.
+// What affects a workspace's schedule in addition to its own settings: its template's settings, and its owner's status and quiet hours.
 import { eq, sql } from "drizzle-orm";
 import { build, query } from "../engine/sql.ts";
 import { templates } from "../schema/templates.ts";

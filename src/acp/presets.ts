@@ -2,7 +2,7 @@
 // under its own licence. All are disabled until an administrator enables them.
 import type { CodingAgent, CodingAgentInput } from "#schema/ai/coding-agents.ts";
 
-/** Installs packages of npm unless the workspace's image has the program already. */
+/** Installs npm packages unless the workspace's image already has the program. */
 const npmScript = (program: string, packages: string): string =>
   `command -v ${program} >/dev/null 2>&1 && exit 0
 command -v npm >/dev/null 2>&1 || { echo "Install Node.js with npm in the workspace's image, or ${program} itself."; exit 1; }
@@ -57,7 +57,7 @@ export const PRESETS: readonly CodingAgent[] = [
       ...["-c", 'model_providers.slipway.base_url="$OPENAI_BASE_URL"'],
       ...["-c", 'model_providers.slipway.env_key="OPENAI_API_KEY"'],
       ...["-c", 'model_providers.slipway.wire_api="responses"'],
-      // It asks before each command that may change something; its own sandbox needs programs that few images have.
+      // It asks before each command that may change something; its own sandbox requires programs that few images have.
       ...["-c", 'approval_policy="untrusted"'],
       ...["-c", 'sandbox_mode="danger-full-access"'],
     ],
@@ -93,7 +93,7 @@ export const PRESETS: readonly CodingAgent[] = [
     display_name: "Gemini CLI",
     command: "gemini",
     arguments: ["--acp"],
-    // In a folder that it does not trust it ignores all MCP servers, also ours.
+    // In an untrusted folder it ignores all MCP servers, including ours.
     variables: { GEMINI_CLI_NO_RELAUNCH: "1", GEMINI_CLI_TRUST_WORKSPACE: "true" },
     install_script: npmScript("gemini", "@google/gemini-cli@0.61.0"),
     dialect: "google",
@@ -108,8 +108,8 @@ export const PRESETS: readonly CodingAgent[] = [
 const presetNamed = (name: string): CodingAgent | undefined => PRESETS.find((preset) => preset.name === name);
 
 /**
- * Returns the agent of this name: what administrators have stored, else the preset. A preset that was changed keeps the forms in which it is
- * given instructions and skills, unless others were set.
+ * Returns the agent of this name: as stored by administrators, otherwise the preset. A changed preset keeps its locations of instructions and
+ * skills, unless others were set.
  */
 export const resolveProfile = (name: string, stored: CodingAgent | undefined): CodingAgent | undefined => {
   const preset = presetNamed(name);
@@ -118,7 +118,7 @@ export const resolveProfile = (name: string, stored: CodingAgent | undefined): C
   return Object.assign({ instructions_file, skills_folder, own_instructions }, stored);
 };
 
-/** Returns the presets and what administrators have added or changed, by name. */
+/** Returns the presets and the agents of administrators, by name. */
 export const withPresets = (stored: readonly CodingAgent[]): readonly CodingAgent[] => {
   const kept = new Map(stored.map((agent) => [agent.name, agent]));
   const names = new Set([...PRESETS, ...stored].map(({ name }) => name));

@@ -1,12 +1,12 @@
-// Which jobs of a workspace work: process groups that have used the processor or moved data since the last look, such as a build in a terminal, a
-// download, or a program that an agent has started. An editor or a shell that only waits is no job. Reads /proc; no job is found without it.
+// Detects which jobs of a workspace are active: process groups that used the CPU or moved data since the last check, such as a build in a terminal, a
+// download, or a program that an agent started. An idle editor or shell is not a job. Reads /proc; finds no jobs without it.
 import { basename } from "node:path";
 import type { Job } from "#src/wire/index.ts";
 import { type Process, readProcesses } from "./own-processes.ts";
 
-/** A group works from this share of a processor on. An idle editor with its language servers stays well below. */
+/** A group is active from this CPU share on. An idle editor with its language servers stays well below. */
 const MIN_LOAD = 0.05;
-/** Or from this rate on, read and written: a download or a copy takes little of a processor. An idle editor with its connections stays below. */
+/** Or from this read and write rate on: a download or a copy uses little CPU. An idle editor with its connections stays below. */
 const MIN_BYTES_PER_SECOND = 64 * 1024;
 
 type Use = { readonly cpu_ms: number; readonly moved_bytes: number };
@@ -15,12 +15,12 @@ export class Jobs {
   readonly #read: () => readonly Process[];
   #before: ReadonlyMap<number, Use> | undefined;
 
-  /** `read` answers the processes of the agent other than its daemon. */
+  /** `read` returns the processes of the agent except its daemon. */
   constructor(agent_id: string, read = () => readProcesses(agent_id)) {
     this.#read = read;
   }
 
-  /** The jobs that have worked since the last call, the busiest first; none for the first call. `elapsed_ms` is how long that was ago. */
+  /** Returns the jobs that were active since the last call, busiest first; none for the first call. `elapsed_ms` is the time since that call. */
   take(elapsed_ms: number): Job[] {
     const groups = new Map<number, Process[]>();
     for (const one of this.#read()) groups.set(one.group, [...(groups.get(one.group) ?? []), one]);
@@ -46,7 +46,7 @@ const sumUse = (all: readonly Use[]): Use =>
     NO_USE,
   );
 
-/** The share of a processor. A group that moves data works, however little of a processor that takes. */
+/** The CPU share of a group. A group that moves data is active, regardless of its CPU share. */
 const loadOf = (now: Use, before: Use, elapsed_ms: number): number => {
   const load = (now.cpu_ms - before.cpu_ms) / elapsed_ms;
   const isMoving = (now.moved_bytes - before.moved_bytes) * 1_000 >= MIN_BYTES_PER_SECOND * elapsed_ms;
@@ -59,11 +59,11 @@ const leaderOf = (group: number, all: readonly Process[]): Process =>
 const MAX_WORDS = 3;
 
 /**
- * A few words by which people know a command. Only words that look like names of programs and of what they do: arguments may hold secrets, and
- * this is stored and shown to everyone who sees the workspace.
+ * Returns a short description of a command. Only words that look like program names and subcommands: arguments may contain secrets, and this is
+ * stored and shown to everyone who can see the workspace.
  */
 export const formatCommand = (argv: readonly string[]): string => {
-  // Some programs write what they do into their first argument, as one text.
+  // Some programs put their status into their first argument, as one text.
   const [program = "", ...rest] = argv.length === 1 ? (argv[0] ?? "").split(" ") : argv;
   const name = basename(program).replace(/^-/, "");
   if (!/^[\w.+:@-]{1,40}$/.test(name)) return "";

@@ -1,9 +1,9 @@
-// Signing requests and checking the signatures of answers: JSON Web Tokens with HS256 and a shared secret, over the exact bytes.
+// Signs requests and verifies signed responses: JSON Web Tokens with HS256 and a shared secret, over the exact bytes.
 import { jwtVerify, SignJWT } from "jose";
 import { sha256 } from "#base/ids.ts";
 import { AnswerProblem } from "./protocol.ts";
 
-/** What both tokens of a dispatch say alike. */
+/** Claims that both tokens of a dispatch share. */
 export type Dispatch = {
   readonly dispatch_id: string;
   readonly event: string;
@@ -13,13 +13,13 @@ export type Dispatch = {
   readonly audience: string;
 };
 
-/** Seconds that a token is good for, and by which its beginning is set back for clocks that go wrong. */
+/** Validity of a token in seconds, and the tolerance for clock differences. */
 const LIFETIME_S = 120;
 const BACKDATED_S = 30;
 
 const toKey = (secret: string): Uint8Array => new TextEncoder().encode(secret);
 
-/** `issuer` is anyone who signs; `now` in milliseconds since 1970. */
+/** `issuer` identifies the signer; `now` in milliseconds since 1970. */
 export const signed = (
   secret: string,
   { dispatch_id, event, subject, audience }: Dispatch,
@@ -38,7 +38,7 @@ export const signed = (
     .sign(toKey(secret));
 };
 
-/** Throws `AnswerProblem` unless one of the secrets has signed this answer to this dispatch. `issuer` is ours: an answer must not name it. */
+/** Throws `AnswerProblem` unless one of the secrets signed this response to this dispatch. `issuer` is ours: a response must not use it. */
 export const checkSignature = async (
   token: string | null,
   secrets: readonly string[],

@@ -5,14 +5,14 @@ import type { ModelFeature } from "#schema/chats/model-feature.ts";
 import type { ProviderKind } from "#schema/chats/model-provider.ts";
 import type { PromptForm } from "./prompt.ts";
 
-/** How a model is asked. */
+/** How a request to a model is formed. */
 export type Manner = Pick<PromptForm, "pictures" | "documents" | "thoughts" | "signatures"> & {
   readonly unsupported: ReadonlySet<ModelFeature>;
 };
 
 type Asked = { readonly useResponses: boolean; readonly unsupported: readonly ModelFeature[] };
 
-/** Returns how a model is asked at first: by what the API is known to accept and what the model is known to lack. */
+/** Returns the first form of a request: by what the API is known to accept and the model is known not to support. */
 export const mannerFor = (kind: ProviderKind, { useResponses, unsupported }: Asked): Manner => {
   const isChatApi = kind === "openai-compat" || (kind === "openai" && !useResponses);
   const thoughts = kind === "openai-compat" ? "tools" : isChatApi ? "none" : "signed";
@@ -31,10 +31,10 @@ export type Refusal = {
   readonly status: number | undefined;
   readonly words: string;
   readonly prompt: LanguageModelV4Prompt;
-  /** What the request contained of the features that can be left out. */
+  /** The optional features that the request contained. */
   readonly sent: ReadonlySet<ModelFeature>;
 };
-/** `isForGood`: the model will not accept it next time either. `feature`: what is kept of that in the model's settings. */
+/** `isForGood`: the model will not accept it later either. `feature`: what is stored about it in the model's settings. */
 export type Fallback = {
   readonly change: Partial<Manner>;
   readonly isForGood: boolean;
@@ -45,7 +45,7 @@ const REFUSALS: ReadonlySet<number | undefined> = new Set([400, 404, 405, 413, 4
 const LACKS =
   /not support|unsupported|no support|multi-?modal|text[- ]only|unknown (variant|part|type)|expected .{0,3}text|mmproj|not (accept|allow)|invalid (content|part|type|value)/i;
 
-/** The words by which servers refuse a feature that the request contained. */
+/** Phrases with which servers reject a feature. */
 const WORDS: readonly (readonly [ModelFeature, RegExp])[] = [
   ["stream_options", /stream_options|include_usage/i],
   ["tool_streaming", /eager_input_streaming|fine-grained-tool-streaming/i],
@@ -72,13 +72,13 @@ const WORDS: readonly (readonly [ModelFeature, RegExp])[] = [
   ["user_after_tool", /unexpected role .?user.? after role .?tool/i],
 ];
 
-/** Returns how to ask again after this refusal; undefined when it was about something else. */
+/** Returns how to retry after this rejection; undefined if it was about something else. */
 export const fallbackFor = (manner: Manner, refusal: Refusal): Fallback | undefined => {
   const { status, words, sent } = refusal;
   if (!REFUSALS.has(status)) return undefined;
   const again = withThoughts(manner, refusal) ?? withoutFiles(manner, refusal);
   if (again) return again;
-  // A history whose blocks of thinking are incomplete: this request does without, the next may think again.
+  // A history with incomplete thinking blocks: this request omits them; the next may think again.
   if (sent.has("reasoning_effort") && /thinking.{0,20}block|expected .?thinking/i.test(words)) {
     return { change: { unsupported: new Set([...manner.unsupported, "reasoning_effort"]) }, isForGood: false };
   }
@@ -92,7 +92,7 @@ const without = (manner: Manner, feature: ModelFeature, change: Partial<Manner> 
   feature,
 });
 
-/** Thoughts of this model that the server wants back or not at all, and thoughts that another model has signed. */
+/** Thinking blocks that the server requires unchanged or not at all, and blocks signed by another model. */
 const withThoughts = (manner: Manner, { status, words }: Refusal): Fallback | undefined => {
   if (/reasoning_content/i.test(words) && manner.thoughts !== "signed") {
     const isRefused = /unsupported|not (support|permitted|allowed)|unknown|unexpected/i.test(words);

@@ -1,4 +1,4 @@
-// The generic body of the specification: every error has it, and some successes.
+// The specification's generic body of all errors and some successes.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { namedObject } from "./named.ts";
 

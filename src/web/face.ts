@@ -1,10 +1,10 @@
-// How the deployment presents itself, written into what the browser loads first: the name of pages and of the installed app, and the
-// address of its picture. So nothing changes before a person's eyes.
+// Writes the deployment's name and logo into the files that the browser loads first: page titles, the manifest of the installed app, and the logo
+// URL, so that they don't change after the first paint.
 import { type ServedFile, type WebFile, withTwins } from "./files.ts";
 
 export type Face = {
   readonly name: string;
-  /** The address of a picture, or empty for the one of the product. */
+  /** The URL of the logo; empty for the default. */
   readonly logo: string;
 };
 
@@ -24,10 +24,10 @@ const page = (html: string, { name, logo }: Face): string =>
 const manifest = (json: string, { name }: Face): string =>
   JSON.stringify({ ...(JSON.parse(json) as object), name, short_name: name });
 
-/** Where the picture comes from, when it is not from here. */
+/** The origin of the logo if it is not this server. */
 const parseOrigin = (logo: string): string | undefined => (/^https?:/.test(logo) ? new URL(logo).origin : undefined);
 
-/** Gives pages and manifest the face of the deployment; `read` tells it. What was made is kept as long as the face stays. */
+/** Applies the deployment's appearance to pages and manifest; `read` returns it. Results are cached until it changes. */
 export const wearing = (read: () => Promise<Face>): ((file: ServedFile) => Promise<ServedFile>) => {
   const made = new Map<string, Promise<ServedFile>>();
   return async (file) => {

@@ -1,9 +1,9 @@
-// What is said on a stream to a terminal (facts/wire 4.1): first a 2-byte little-endian length and a JSON object that names the
-// terminal, then JSON objects with input from the client, and raw output from the agent.
+// The protocol of a terminal's stream (facts/wire 4.1): a 2-byte little-endian length and a JSON object that identifies the terminal, then JSON
+// objects with input from the client, and raw output from the agent.
 import type { Lookahead } from "./lookahead.ts";
 import { WireError } from "./wire-error.ts";
 
-/** Which terminal, and how it begins when it is new. Member names as genuine agents know them. */
+/** Identifies a terminal, and how to start a new one. Member names as in genuine agents. */
 export type TerminalRequest = {
   ID: string;
   Height: number;
@@ -54,7 +54,7 @@ export const readTerminalRequest = async (stream: Lookahead): Promise<TerminalRe
   };
 };
 
-/** What an object says; members of another type or size are left out, as genuine agents do with what they do not know. */
+/** Returns the members of an object; members of another type or size are ignored, as genuine agents do. */
 export const terminalInput = (found: Record<string, unknown>): TerminalInput => ({
   ...(typeof found.data === "string" ? { data: found.data } : {}),
   ...sized(side(found.height), side(found.width)),

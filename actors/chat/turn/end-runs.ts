@@ -1,5 +1,5 @@
-// Ends what a chat's calls wait for where no turn of this server does, commands and sub-chats: after a crash nobody follows them, and an
-// interruption must reach them all the same (rules TO-5, SB-7).
+// Ends commands and sub-chats of a chat's calls that no turn of this server follows: after a crash they must still be interruptible (rules TO-5,
+// SB-7).
 
 import { execute } from "#src/tools/processes/execute.ts";
 import { endProcess } from "#src/tools/processes/processes.ts";

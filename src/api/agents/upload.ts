@@ -14,7 +14,7 @@ import { routes } from "../http/routes.ts";
 
 const MAX_NAME_LENGTH = 255;
 
-/** A name and no path: what would lead elsewhere, or could not be shown, is refused. */
+/** A file name without a path: names that lead elsewhere or could not be displayed are rejected. */
 const parseName = (name: string): string => {
   const isPlain = !/[/\\]|\p{Cc}/u.test(name) && name !== "." && name !== "..";
   if (name === "" || Buffer.byteLength(name) > MAX_NAME_LENGTH || !isPlain) {
@@ -66,7 +66,7 @@ export const agentUpload = (ctx: ApiContext) =>
         }),
         response: { 201: UploadedAgentFile, ...fails(400, 401, 403, 404, 408, 409, 413, 500, 503) },
         detail: operation({
-          // The body goes to the agent as it comes in.
+          // The body is streamed to the agent.
           reads: "stream",
           limit: AGENT_FILE_LIMIT,
           accepts: ["application/octet-stream"],

@@ -1,4 +1,4 @@
-// The list of one's chats: reading the search text and the labels into a filter (facts/chats 4.2). 400 names what is wrong.
+// Lists the caller's chats: parses the search text and labels into a filter (facts/chats 4.2). 400 names the invalid part.
 import { invalid, invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
 import type { ChatRow } from "#db/chats/chats.ts";
@@ -35,7 +35,7 @@ export const listChats = async (ctx: ApiContext, caller: UserCaller, query: List
   return views.map((view) => presentChat(view, children));
 };
 
-/** Pinned ones first, then the one that moved last. They are read apart, so that each walks its own index. */
+/** Pinned chats first, then by last activity. Read separately, so that each part uses its own index. */
 const loadViews = async (
   { store }: ApiContext,
   filter: ChatFilter,
@@ -58,7 +58,7 @@ const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Prom
   const view = await ctx.store.get(findChatView(id.toLowerCase()));
   if (!view) throw unknown();
   if (view.chat.owner_id === caller.user_id) return view.chat;
-  // Where others have pinned their chats says nothing about the place in this list.
+  // The pins of other users do not affect the order of this list.
   if (await maySeeChat(ctx, caller, view.chat)) return { ...view.chat, pin_order: 0 };
   throw unknown();
 };
@@ -89,7 +89,7 @@ const parseFilter = (text: string, labels: readonly string[], caller: UserCaller
   return filter;
 };
 
-/** What others share their chats with so that this user may read them. */
+/** Returns the IDs that chats are shared with for this user to read them: their own and their groups' IDs. */
 export const toSharers = (caller: UserCaller): string[] => [caller.user_id, ...caller.groups];
 
 const findNumber = (search: SearchQuery): number | undefined => {

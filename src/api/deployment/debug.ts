@@ -1,4 +1,4 @@
-// How the server fares, for those who look after it: health with what `slipway doctor` knows, and who is in the private network.
+// The server's state for administrators: health with the findings of `slipway doctor`, and the peers of the private network.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayChangeDeployment, mayReadDeployment } from "#domain/access.ts";

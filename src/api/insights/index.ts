@@ -1,5 +1,5 @@
-// Reports of use (spec, "Insights endpoints"; facts/platform 6.2). What is reported was collected by actors/usage; the figures are
-// computed in reader Workers, one report after the other.
+// Usage reports (spec, "Insights endpoints"; facts/platform 6.2). actors/usage collects the data; reader Workers compute the figures, one report
+// after the other.
 import { t } from "elysia";
 import { forbidden } from "#base/errors.ts";
 import { mayReadAllUsers, mayReadAudit } from "#domain/access.ts";
@@ -38,7 +38,7 @@ const parseSections = (request: Request): string[] => {
   return sections.length > 0 ? sections : SECTIONS;
 };
 
-/** A report over a range; the query is checked before it is looked who asks, as everywhere. */
+/** A report over a range; the query is validated before access is checked, as everywhere. */
 const rangeReport = async (ctx: ApiContext, name: "user_activity" | "user_latency", question: Question) => {
   const { caller, request, query } = question;
   checkKnown(request, rangeQuery);

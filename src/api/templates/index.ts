@@ -1,4 +1,4 @@
-// Templates: what workspaces are made from. Lists, one by id or name, making, changing, deleting; their versions are in versions.ts.
+// Routes of templates: listing, reading, creating, changing and deleting. Versions are in versions.ts.
 import { t } from "elysia";
 import type { ShownTemplate } from "#db/templates/templates.ts";
 import { mayHaveLocal, whyNoLocal } from "#domain/builds/local-rule.ts";

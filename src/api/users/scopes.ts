@@ -1,4 +1,4 @@
-// What tokens may be made for: asked by pages and programs that let people choose.
+// Lists the scopes of tokens, for pages and programs that let people choose.
 import { t } from "elysia";
 import { SCOPES } from "#schema/users/scopes.ts";
 import { callers } from "../http/caller.ts";

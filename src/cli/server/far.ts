@@ -1,4 +1,4 @@
-// How far something long is, for anyone who looks at a terminal; elsewhere nothing is said (rule CV-22).
+// The progress of a long operation on a terminal; silent elsewhere (rule CV-22).
 import { Progress } from "../progress.ts";
 import { size } from "../text.ts";
 import type { VerbInput } from "../verb.ts";

@@ -22,7 +22,7 @@ import { startLogging } from "../logging.ts";
 import { reasonForPeople } from "../reason.ts";
 import { EXIT, type RunVerb, type VerbInput } from "../verb.ts";
 
-/** What `serve` needs of src/context and src/server.ts. */
+/** The functions of src/context and src/server.ts that `serve` uses. */
 export interface ServeDeps<Context extends ServedContext> {
   openContext(options: OpenOptions): Promise<Context>;
   startServer(context: Context): Promise<Started>;
@@ -30,7 +30,7 @@ export interface ServeDeps<Context extends ServedContext> {
 
 interface Started {
   url: URL;
-  /** Where figures are served, when they are. */
+  /** The metrics listener, if configured. */
   metrics?: URL | undefined;
   stop(reason: string): Promise<void>;
 }
@@ -40,16 +40,16 @@ interface OpenOptions {
   sources: LoadedConfig["sources"];
   clock: Clock;
   signal: AbortSignal;
-  /** Called by a part that finds the process unfit to continue, such as a disk that no longer takes writes. */
+  /** Called by a part that finds the process unable to continue, such as on a full disk. */
   fatal(error: Error): void;
-  /** The variables this process was started with; a few reach local workspaces. */
+  /** Environment variables of this process; a few are passed to local workspaces. */
   environment: Readonly<Record<string, string | undefined>>;
-  /** The place in a cluster, once this node is the active one. */
+  /** The membership in a cluster, once this node is the active one. */
   membership?: Membership | undefined;
 }
 
 export interface ServedContext extends AsyncDisposable {
-  /** A new link to the setup page while there is no user yet. */
+  /** Returns a new link to the setup page if there are no users. */
   setupUrl(): Promise<string | undefined>;
 }
 
@@ -75,13 +75,13 @@ export const run: RunVerb = async (input) => {
   }
 };
 
-/** A connection to one of several nodes is passed on over two more, to its own server. */
+/** In a cluster, a connection to another node uses two more, to that node's server. */
 const OPENED_BY_NODE = 3;
 
-/** More than this is a limit of its own, and lowering a default to it is worth no warning. */
+/** Above this, a lower limit of open files is normal and not worth a warning. */
 const MANY_CONNECTIONS = 4_096;
 
-/** Lowers `max_connections` to what the limit of open files carries. */
+/** Lowers `max_connections` to fit the limit of open files. */
 const withinOpenFiles = (config: Config, isConfigured: boolean): Config => {
   const limit = openFilesLimit();
   const carried = limit && carriedConnections(limit, config.cluster_active === "every" ? OPENED_BY_NODE : 1);
@@ -93,7 +93,7 @@ const withinOpenFiles = (config: Config, isConfigured: boolean): Config => {
   return { ...config, max_connections: carried };
 };
 
-/** Reads the settings again. What can change under a running server is how it logs; the log names what waits for the next start. */
+/** Reloads the settings. Only log settings apply to a running server; the log lists settings that require a restart. */
 function reload(input: VerbInput, began: StartedWith): void {
   try {
     const { config } = loadConfig(input);
@@ -110,10 +110,10 @@ function reload(input: VerbInput, began: StartedWith): void {
   }
 }
 
-/** What each setting says, and the certificate. */
+/** Descriptions of the settings, and the certificate. */
 type StartedWith = ReadonlyMap<string, unknown>;
 
-/** Throws `TlsError`, also for files that a start would refuse after a renewal. */
+/** Throws `TlsError`, also for renewed files that could not be loaded at start. */
 const startedWith = (config: Config, clock: Clock): StartedWith =>
   new Map<string, unknown>([
     ...Object.entries(config).map(([key, value]): [string, unknown] => [
@@ -208,7 +208,7 @@ const standBy = async (
   }
 };
 
-/** As one of several nodes that all work. */
+/** Runs as one of several active nodes. */
 const joinOthers = async (
   { clock, signal }: VerbInput,
   config: Config,
@@ -239,7 +239,7 @@ const announce = async (
   input.print(`Local workspaces are ${localWorkspaces(config).detail}`);
 };
 
-/** Where an engine answers, and its containers could not reach this server. */
+/** Warns if a Docker Engine is available whose containers could not reach this server. */
 const warnOfContainers = async (config: Config, clock: Clock): Promise<void> => {
   const cutOff = containersCutOff(config);
   if (cutOff === undefined) return;
@@ -252,7 +252,7 @@ const warnOfContainers = async (config: Config, clock: Clock): Promise<void> => 
 
 const placeOfData = async ({ database_url, data_dir }: Config): Promise<string> => {
   if (database_url === undefined) return resolve(data_dir);
-  // Loaded only here: one server needs none of it.
+  // Loaded only here: a single server does not need it.
   const { withoutPassword } = await import("#db/pg/hosts.ts");
   return withoutPassword(database_url);
 };

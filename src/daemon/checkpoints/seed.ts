@@ -1,14 +1,14 @@
-// Takes over what the user's repository knows, so that the first checkpoint need not read every file: its index, and copies of the objects
-// that this index names. Nothing is borrowed afterwards, and the user's repository is only read (rule UN-2). Used by shadow.ts.
+// Imports the index and its objects from the user's repository, so that the first checkpoint does not have to read every file. Nothing is shared
+// afterwards, and the user's repository is only read (rule UN-2). Used by shadow.ts.
 import { copyFile, lstat, readdir, rm, stat, utimes } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { log } from "#base/log.ts";
 import type { GitOptions } from "../git/scan.ts";
 import { BULK_TIMEOUT_MS, type CheckpointGit, type Place, runCheckpointGit, runGitProgram } from "./run.ts";
 
-/** Larger objects are left where they are. */
+/** Larger objects are not copied. */
 const MAX_OBJECT_BYTES = 16 * 1024 * 1024;
-/** As they are stored, all of one repository. */
+/** Maximum stored size of the objects of one repository. */
 const MAX_SEED_BYTES = 4 * 1024 * 1024 * 1024;
 
 const MAX_INDEX_BYTES = 64 * 1024 * 1024;
@@ -19,7 +19,7 @@ const STAGES = 0x3000;
 const INTENT_TO_ADD = 0x2000_0000;
 const SKIP_WORKTREE = 0x4000_0000;
 
-/** Where the user's repository keeps things. */
+/** The folders of the user's repository. */
 export type OwnRepository = { readonly format: string; readonly objects: string; readonly index: string };
 
 type Entry = { readonly path: string; readonly id: string; readonly mode: string; size: number; flags: number };
@@ -32,7 +32,7 @@ type Known = {
 };
 type Git = (args: readonly string[], more?: Partial<CheckpointGit>) => Promise<string>;
 
-/** Undefined where git finds no repository in exactly this folder, or refuses it. */
+/** Undefined if this folder is not the root of a git repository, or git refuses to open it. */
 export const findOwnRepository = async (options: GitOptions, root: string): Promise<OwnRepository | undefined> => {
   const asked = ["--show-object-format", "--git-path", "objects", "--git-path", "index"];
   const command = ["git", "--no-optional-locks", "rev-parse", "--path-format=absolute", "--show-prefix", ...asked];
@@ -41,7 +41,7 @@ export const findOwnRepository = async (options: GitOptions, root: string): Prom
   return prefix === "" && objects !== "" ? { format, objects, index } : undefined;
 };
 
-/** False when it could not be taken over; then the index is empty, and every file is read. */
+/** False if the import failed; then the index is empty, and every file is read. */
 export const seedIndex = async (options: GitOptions, place: Place, own: OwnRepository): Promise<boolean> => {
   const git: Git = (args, more) =>
     runCheckpointGit(options, { ...place, args, borrowed: own.objects, timeout_ms: BULK_TIMEOUT_MS, ...more });
@@ -63,7 +63,7 @@ export const seedIndex = async (options: GitOptions, place: Place, own: OwnRepos
   }
 };
 
-/** With its time, by which git knows what may have changed since. */
+/** Copies the index with its modification time, by which git detects later changes. */
 const copyIndex = async (from: string, to: string): Promise<boolean> => {
   const found = await stat(from).catch(() => undefined);
   if (!found || found.size > MAX_INDEX_BYTES) return false;
@@ -71,7 +71,7 @@ const copyIndex = async (from: string, to: string): Promise<boolean> => {
   for (const name of await readdir(dirname(from))) {
     if (name.startsWith("sharedindex.")) await copyFile(join(dirname(from), name), join(dirname(to), basename(name)));
   }
-  // Rounded down: rather one file too many is read again.
+  // Rounded down: reading a file too many is safe.
   const seconds = Math.floor(found.mtimeMs) / 1_000;
   await utimes(to, seconds, seconds);
   return true;
@@ -88,7 +88,7 @@ const listIndex = async (git: Git): Promise<Entry[]> => {
   });
 };
 
-/** By id; what is nowhere is left out. */
+/** Copies objects by ID; missing ones are skipped. */
 const loadSizes = async (git: Git, ids: readonly string[]): Promise<Map<string, { size: number; stored: number }>> => {
   const sizes = new Map<string, { size: number; stored: number }>();
   const format = "--batch-check=%(objectname) %(objectsize) %(objectsize:disk)";
@@ -101,8 +101,8 @@ const loadSizes = async (git: Git, ids: readonly string[]): Promise<Map<string, 
 };
 
 /**
- * Takes out what does not say how the file looks: conflicts, submodules, what is only intended, and what is stored other than it looks
- * (line ends, filters). Such files are read like new ones.
+ * Removes entries that do not match the file's content: conflicts, submodules, intent-to-add entries, and files with filters or line-end
+ * conversion. Such files are read like new ones.
  */
 const correctIndex = async (git: Git, { root, entries, sizes, filtered }: Known): Promise<void> => {
   const out = new Set<string>();
@@ -130,7 +130,7 @@ const filteredPaths = async (
 ): Promise<ReadonlySet<string>> => {
   const found = new Set<string>();
   if (!entries.some(({ path }) => basename(path) === ".gitattributes")) return found;
-  // The user's repository is asked: our own attributes say that nothing is filtered.
+  // Queries the user's repository, because our own attributes disable all filters.
   const asked = ["git", "--no-optional-locks", "check-attr", "-z", "--stdin", "filter"];
   const fields: string[] = [];
   let rest = "";
@@ -151,7 +151,7 @@ const filteredPaths = async (
   return found;
 };
 
-/** Packs what the shared store lacks. Throws when something would still be missing. */
+/** Packs the objects that the shared store lacks. Throws if some are still missing. */
 const copyObjects = async (git: Git, { objects }: Place, ids: readonly string[], sizes: Sizes): Promise<void> => {
   const lacking = await listLacking(git, ids);
   const wanted = lacking.filter((id) => (sizes.get(id)?.size ?? 0) <= MAX_OBJECT_BYTES);

@@ -1,5 +1,4 @@
-// Programs inside a container, by the exec calls of its engine: one whose input and output are ours, one that is run to its end, and
-// one that goes on on its own.
+// Runs programs inside a container with the exec calls of its engine: with our input and output, to completion, or in the background.
 import type { Clock } from "#base/clock.ts";
 import { type Duplex, HttpConnection } from "#src/wire/index.ts";
 import { connectSocket, type SocketTarget } from "../connection/tunnel-socket.ts";
@@ -7,7 +6,7 @@ import type { ContainerEngine } from "./engine.ts";
 
 export type ContainerProgram = {
   container: string;
-  /** Empty: the container's own. */
+  /** Empty: the container's default. */
   user: string;
   command: readonly string[];
   env?: Readonly<Record<string, string>>;
@@ -39,7 +38,7 @@ export const attachExec = async ({ engine, clock }: Deps, exec: string, tty: boo
   throw new Error(`The container engine starts no program: ${said.trim() || answer.response.status}`);
 };
 
-/** Runs it to its end with this input; answers what it printed, at most 64 KiB. Throws Error with the last of it when it fails. */
+/** Runs it to completion with this input; returns its output, at most 64 KiB. Throws Error with the end of the output if it fails. */
 export const runInContainer = async (deps: Deps, program: ContainerProgram, input = ""): Promise<string> => {
   const exec = await createExec(deps, program, { attached: true });
   const stream = await attachExec(deps, exec, false);
@@ -57,25 +56,25 @@ export const runInContainer = async (deps: Deps, program: ContainerProgram, inpu
   throw new Error(output.slice(-500) || `The program ended with code ${code}.`);
 };
 
-/** The code that a program has ended with; null while it runs. */
+/** Returns the exit code of a program; null while it is running. */
 export const loadExitCode = async (engine: ContainerEngine, exec: string): Promise<number | null> =>
   (await engine.json<{ ExitCode: number | null }>("GET", `/exec/${exec}/json`)).ExitCode;
 
-/** Starts it and leaves it running; answers the id to ask for it by. */
+/** Starts it in the background; returns its ID. */
 export const startInBackground = async (deps: Deps, program: ContainerProgram): Promise<string> => {
   const exec = await createExec(deps, program, { attached: false });
   await (await deps.engine.call("POST", `/exec/${exec}/start`, { Detach: true, Tty: false })).text();
   return exec;
 };
 
-/** Whether a program that was started in the background still runs. */
+/** True while a background program is running. */
 export const isExecRunning = async (engine: ContainerEngine, exec: string): Promise<boolean> => {
   const response = await engine.call("GET", `/exec/${exec}/json`, undefined, [404]);
   const { Running = false } = (await response.json()) as { Running?: boolean };
   return Running;
 };
 
-/** A program that does not run yet; answers the id to start it by. Throws AppError with the engine's words. */
+/** Creates a program without starting it; returns its ID. Throws AppError with the engine's message. */
 export const createExec = async (
   { engine }: Deps,
   program: ContainerProgram,
@@ -95,7 +94,7 @@ export const createExec = async (
   return encodeURIComponent(made.Id);
 };
 
-/** What a program without a terminal writes, as it comes: without a terminal the engine sends frames, as below. */
+/** The output of a program without a terminal, as it arrives, decoded from the engine's frames. */
 export async function* readOutputs(
   stream: AsyncIterable<Uint8Array>,
 ): AsyncGenerator<{ readonly isError: boolean; readonly bytes: Uint8Array }> {

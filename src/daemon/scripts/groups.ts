@@ -1,5 +1,5 @@
-// The process groups of everything the daemon has started, so that nothing stays behind (rule DM-16). A group outlives the program
-// that led it: a script may leave a server running in the background, which is right until the daemon stops.
+// The process groups of everything the daemon started, so that nothing is left behind (rule DM-16). A group outlives its first process: a script may
+// leave a server running in the background, which is fine until the daemon stops.
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
@@ -12,22 +12,22 @@ export class ProcessGroups {
   readonly #clock: Clock;
   readonly #mark: string;
   readonly #groups = new Set<number>();
-  /** Those whose first process, our child, has not ended. */
+  /** Groups whose first process, our child, is still running. */
   readonly #led = new Set<number>();
 
-  /** The agent's id stands in the environment of all that is started: it tells our processes from others when an id is used again. */
+  /** The agent's ID is in the environment of every process: it distinguishes our processes when a process ID is reused. */
   constructor(options: { clock: Clock; agent_id: string }) {
     this.#clock = options.clock;
     this.#mark = `${AGENT_MARK}=${options.agent_id}`;
   }
 
-  /** A group was started; its id is that of its first process. */
+  /** Registers a started group; its ID is that of its first process. */
   add(group: number): void {
     this.#groups.add(group);
     this.#led.add(group);
   }
 
-  /** The first process of the group has ended: forgets the group when no other is left in it. */
+  /** Handles the end of a group's first process: forgets the group if no other process is left. */
   ended(group: number): void {
     this.#led.delete(group);
     this.#forgetIfGone(group);
@@ -72,7 +72,7 @@ export class ProcessGroups {
       return false;
     }
     if (this.#led.has(group)) return true;
-    // Where the system tells, what only waits to be collected does not count, and neither does someone else's group.
+    // Zombies and groups of other owners do not count, where the system reports them.
     const members = listMembers(group);
     return members === undefined || members.some((pid) => this.#isOurs(pid));
   }

@@ -1,5 +1,5 @@
-// What a person waits for who opens an app of a workspace that does not run, or has only just started: where the workspace is on its way,
-// whether it is theirs to start, and how far its start has come (rules WO-4 to WO-7).
+// The progress page of an app whose workspace is not running or has just started: its state, whether the visitor can start it, and its progress
+// (rules WO-4 to WO-7).
 import { agentStatus } from "#actors/agent/status.ts";
 import type { AppName } from "#base/links/app-label.ts";
 import { findAgent } from "#db/agents/agents.ts";
@@ -19,20 +19,20 @@ import { portIn } from "./names.ts";
 
 type Deps = Pick<DomainContext, "store" | "clock">;
 
-/** A workspace whose app someone opens, and who they are to it. */
+/** The workspace of the requested app, and the visitor's access to it. */
 export type AwaitedWorkspace = Waking & {
   readonly workspace_id: string;
   readonly name: string;
-  /** They may use it, so that they may know how it fares; others are visitors of one app. */
+  /** True if they can use the workspace and may see its details; others are visitors of one app. */
   readonly isUser: boolean;
 };
 
-/** So long after the startup scripts have ended an app may still come up. */
+/** How long an app may take to respond after the startup scripts have ended. */
 const GRACE_MS = 30_000;
 /** Startup scripts that run for longer are not waited for. */
 const MAX_SCRIPTS_MS = 30 * 60_000;
 
-/** Undefined for callers who can neither use the workspace nor, where the template lets visitors start it, open the app. */
+/** Undefined for callers who can neither use the workspace nor open the app of a workspace that visitors can start. */
 export const findAwaited = async (
   deps: Deps,
   name: AppName,
@@ -49,7 +49,7 @@ export const findAwaited = async (
   return { workspace_id: workspace.id, name: workspace.name, isUser, ...(await findStanding(deps, place)) };
 };
 
-/** Whether the template lets visitors start it, and the app was open to this one when it last ran. */
+/** True if the template lets visitors start the workspace, and this visitor could open the app when it last ran. */
 const isVisitor = async (
   { store }: Deps,
   workspace: NamedWorkspace,
@@ -68,7 +68,7 @@ const isVisitor = async (
   return level !== undefined && mayOpen(effectiveLevel(level, max_share_level as ShareLevel), caller, workspace);
 };
 
-/** What is going on in a build: the newest line of its log while it runs, and why it failed. */
+/** The progress of a build: the newest log line while it is running, and why it failed. */
 export const findProgress = async (
   { store }: Deps,
   build_id: string,
@@ -79,7 +79,7 @@ export const findProgress = async (
   return { isQueued: job?.started_at === null, line: line?.output ?? "", error: job?.error ?? "" };
 };
 
-/** How far an agent is: `connecting`, `scripts` (its startup scripts run), `opening` (an app may still come up), `open`. */
+/** The progress of an agent: `connecting`, `scripts` (startup scripts are running), `opening` (the app may still start), `open`. */
 export type AgentStage = "connecting" | "scripts" | "opening" | "open";
 
 export const findAgentStage = async ({ store, clock }: Deps, agent_id: string): Promise<AgentStage> => {

@@ -1,4 +1,4 @@
-// Budgets: who sets, sees, raises and removes them, and that chats which wait for one go on.
+// Budgets: setting, listing, raising and removing them, and resuming chats that wait for one.
 import { type Limit, loadUsed, personLimit, toLimit } from "#actors/chat/spending/limits.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { type AppError, forbidden, invalidField, notFound } from "#base/errors.ts";
@@ -21,7 +21,7 @@ import type { UserCaller } from "#schema/users/caller.ts";
 import { isLimitedBy, mayConfigureChats, mayManageBudget } from "../access.ts";
 import type { DomainContext } from "../context.ts";
 
-/** Returns the budgets that the caller manages or is limited by, with what is used of each. */
+/** Returns the budgets that the caller manages or is limited by, with their usage. */
 export const readBudgets = async (ctx: DomainContext, caller: UserCaller): Promise<Budget[]> => {
   const rows = await ctx.store.all(listBudgets());
   const shown: Budget[] = [];
@@ -36,7 +36,7 @@ type Scoped = Pick<BudgetRow, "scope" | "scope_id">;
 
 const NOWHERE: ScopeHome = { organization_id: "", owner_id: "", is_sub_chat: false };
 
-/** What access is decided by; what was deleted belongs nowhere. */
+/** Returns the scope with the organization and owner that access is decided by; empty ones for a deleted scope. */
 const loadTarget = async ({ store }: DomainContext, { scope, scope_id }: Scoped) => ({
   scope,
   ...((await store.get(findScopeHome(scope, scope_id))) ?? NOWHERE),
@@ -51,7 +51,7 @@ const presentBudget = async ({ store, clock }: DomainContext, row: BudgetRow): P
   return { id, scope, scope_id, name, period, unit, amount, extra, spent, reserved, ...times };
 };
 
-/** Sets a budget, which may be there already. 400 for a scope that does not exist, 403. */
+/** Creates or replaces a budget. Throws 400 for an unknown scope, 403. */
 export const putBudget = async (ctx: DomainContext, caller: UserCaller, given: PutBudget): Promise<Budget> => {
   const { store, clock } = ctx;
   const { scope, scope_id = "", period, unit, amount } = given;
@@ -77,7 +77,7 @@ const notTheirs = (): AppError =>
     "Only owners of the deployment, administrators of the organization, and the owner of the chat can set this budget.",
   );
 
-/** What the audit log shows of a budget. */
+/** The audited fields of a budget. */
 const shownIn = (row: BudgetRow | undefined) =>
   row && { scope: row.scope, scope_id: row.scope_id, period: row.period, unit: row.unit, amount: row.amount };
 
@@ -95,7 +95,7 @@ const toEntry = ({ id }: Pick<BudgetRow, "id">, { now, before, after }: Change, 
     after,
   });
 
-/** Removes a budget; chats that wait for it go on. 403, 404. */
+/** Removes a budget and resumes chats that wait for it. Throws 403, 404. */
 export const removeBudget = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<void> => {
   const { store, clock } = ctx;
   const row = await budgetFor(ctx, caller, id);
@@ -105,7 +105,7 @@ export const removeBudget = async (ctx: DomainContext, caller: UserCaller, id: s
   await resumeChats(ctx, id);
 };
 
-/** The budget, if the caller may change it. 403 for one that only limits them, 404. */
+/** Returns the budget if the caller can change it. Throws 403 for one that only limits them, 404. */
 const budgetFor = async (ctx: DomainContext, caller: UserCaller, id: string): Promise<BudgetRow> => {
   const row = isUuid(id) ? await ctx.store.get(findBudget({ id })) : undefined;
   if (!row) throw notFound();
@@ -113,7 +113,7 @@ const budgetFor = async (ctx: DomainContext, caller: UserCaller, id: string): Pr
   throw isLimitedBy(caller, row) ? notTheirs() : notFound();
 };
 
-/** Adds to a budget for the current period; chats that wait for it go on. `person:` and a user's ID: their spend limit. 403, 404. */
+/** Raises a budget for the current period and resumes chats that wait for it. `person:` and a user's ID: their spend limit. Throws 403, 404. */
 export const raiseBudget = async (
   ctx: DomainContext,
   caller: UserCaller,
@@ -143,7 +143,7 @@ const limitFor = async (ctx: DomainContext, caller: UserCaller, id: string): Pro
   return limit;
 };
 
-/** Lets the chats go on that wait for a budget; with `person:` those that wait for any spend limit. */
+/** Resumes chats that wait for a budget; with `person:`, chats that wait for any spend limit. */
 export const resumeChats = async ({ store, chats }: DomainContext, budget_id: string): Promise<void> => {
   for (const { id, budget_pause } of await store.scan(listPausedChats())) {
     const waits_for = budget_pause?.budget_id ?? "";
@@ -152,5 +152,5 @@ export const resumeChats = async ({ store, chats }: DomainContext, budget_id: st
   }
 };
 
-/** Lets chats go on that wait for a spend limit which has changed. */
+/** Resumes chats that wait for a spend limit that has changed. */
 export const resumeLimitedChats = (ctx: DomainContext): Promise<void> => resumeChats(ctx, PERSON);

@@ -1,4 +1,4 @@
-// Noting that a person has confirmed who they are (rule FA-9).
+// Records that a user has confirmed their identity (rule FA-9).
 import type { Statement } from "#db/engine/sql.ts";
 import { isKeyStill } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
@@ -6,7 +6,7 @@ import type { DomainContext } from "../context.ts";
 import { noteProof, type Proved } from "../users/sign-in.ts";
 import { mustBeOwnKey } from "./proof.ts";
 
-/** `used`: what the proof uses up. */
+/** `used`: statements that mark the proof as used. */
 export const confirmCaller = async (
   ctx: DomainContext,
   caller: UserCaller,

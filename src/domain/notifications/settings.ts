@@ -1,4 +1,4 @@
-// What is told how: the kinds of notices, what administrators have chosen for all and people for themselves, and tests.
+// Notification settings: the kinds, the delivery methods that administrators and users have chosen, and test notifications.
 import { rfc3339 } from "#base/clock.ts";
 import { forbidden, invalidField, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
@@ -35,7 +35,7 @@ export const listKinds = async ({ store }: Pick<Deps, "store">): Promise<Notific
   }));
 };
 
-/** 403, 404. Empty: as it is by default. */
+/** Sets the delivery method of a kind for everyone. Throws 403, 404. Empty: the default. */
 export const setMethod = async (
   { store, clock }: Deps,
   caller: UserCaller,
@@ -93,7 +93,7 @@ export const loadPreferences = async (
     updated_at: rfc3339(updated_at),
   }));
 
-/** What is not named stays. 400 for a kind that is not there. */
+/** Kinds that are not listed are unchanged. Throws 400 for an unknown kind. */
 export const changePreferences = async (
   { store, clock }: Deps,
   user_id: string,
@@ -109,7 +109,7 @@ export const changePreferences = async (
   return loadPreferences({ store }, user_id);
 };
 
-/** To the caller alone. */
+/** Sends a test notification to the caller only. */
 export const sendTest = async ({ store, clock, topics }: Deps, user_id: string): Promise<void> => {
   const notice = { now: clock.now(), user_id, kind: "test", values: {}, path: "/", dedupe: `test:${uuid()}` } as const;
   await store.commit([notified(notice)]);

@@ -1,4 +1,4 @@
-// What is done to a task after it was made: another prompt, words for its chat, stopping, starting and deleting.
+// Changes of an existing task: its prompt, messages to its chat, pausing, resuming and deleting.
 import { END_CHAT, GIVE_PROMPT, TASK } from "#actors/tasks/keeper.ts";
 import { conflict, forbidden, notFound } from "#base/errors.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
@@ -21,7 +21,7 @@ const checkOwn = (caller: UserCaller, task: TaskRow): void => {
   if (!mayWorkIn(caller, task.organization_id)) throw forbidden("You are not a member of the task's organization.");
 };
 
-/** Another prompt, as long as the first one was not given. 403, 409. */
+/** Replaces the prompt before it is delivered. Throws 403, 409. */
 export const changePrompt = async (
   { store, clock }: DomainContext,
   task: TaskRow,
@@ -39,7 +39,7 @@ export const changePrompt = async (
   });
 };
 
-/** Says something in the task's chat, or queues it while a turn continues. 403; 409 while the chat cannot work. */
+/** Sends a message to the task's chat, or queues it during a turn. Throws 403, and 409 if the chat cannot work. */
 export const sendToTask = async (
   ctx: DomainContext,
   task: TaskRow,
@@ -69,15 +69,15 @@ export const sendToTask = async (
   });
 };
 
-/** Stops the workspace; what the chat is doing is interrupted. 403, 409. */
+/** Stops the workspace and interrupts the turn. Throws 403, 409. */
 export const pauseTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<Build> => {
   const build = await createBuild(ctx, task.workspace_id, { transition: "stop", reason: "task_manual_pause" }, caller);
-  // A chat that does nothing, or is not there yet, needs no interruption.
+  // An idle chat, or one that does not exist yet, needs no interruption.
   await ctx.chats.ask(task.chat_id, "interrupt", {}).catch(() => {});
   return build;
 };
 
-/** Starts the workspace; a prompt that could not be given is given then. 403, 409. */
+/** Starts the workspace, which also delivers a pending prompt. Throws 403, 409. */
 export const resumeTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<Build> => {
   const now = ctx.clock.now();
   const again =
@@ -90,7 +90,7 @@ export const resumeTask = async (ctx: DomainContext, task: TaskRow, caller: User
   return build;
 };
 
-/** Deletes the task with its workspace; its chat goes into the archive. One batch with the build that deletes. 403, 409. */
+/** Deletes the task with its workspace and archives its chat, in one batch with the delete build. Throws 403, 409. */
 export const deleteTask = async (ctx: DomainContext, task: TaskRow, caller: UserCaller): Promise<void> => {
   const now = ctx.clock.now();
   const rows = [

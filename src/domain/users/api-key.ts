@@ -12,7 +12,7 @@ import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
 import { GRANTED, listScopes } from "./keys.ts";
 
-/** The user whose keys the path speaks of: 404 when not visible, 403 when the caller may not handle them. */
+/** Returns the user of the path: 404 when not visible, 403 when the caller may not manage their keys. */
 export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
   const user = await userAt(ctx.store, text, caller);
   if (!mayManageKeys(caller, user.id) || user.id === PREBUILDS_USER_ID) {
@@ -21,7 +21,7 @@ export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: User
   return user;
 };
 
-/** A key of this user; another user's is as good as none. */
+/** Returns a key of this user; another user's key does not exist here. */
 export const keyAt = async (ctx: DomainContext, user: KnownUser, id: string): Promise<ApiKeyRow> => {
   const key = await ctx.store.get(findKey({ id }));
   if (!key || key.user_id !== user.id) throw notFound();
@@ -45,7 +45,7 @@ export const presentApiKey = (key: ApiKeyRow, username: string): ApiKey => ({
   expires_at: rfc3339(key.expires_at),
 });
 
-/** The scopes that `scope` and `scopes` ask for together; everything when neither does. 400 for unknown ones. */
+/** Returns the scopes requested by `scope` and `scopes` together; all scopes if neither is set. Throws 400 for unknown ones. */
 export const scopesNamed = (scope: string | undefined, scopes: readonly string[] = []): string[] => {
   const named = [...(scope ? [scope] : []), ...scopes].map((name) => {
     const known = scopeNamed(name);
@@ -57,8 +57,8 @@ export const scopesNamed = (scope: string | undefined, scopes: readonly string[]
 };
 
 /**
- * The networks for a key that this caller makes or changes: never more than the caller's own key may. 403 when more is asked for, also
- * for scopes, else a narrow key would be a way to a wide one (rule ID-22); nothing for an application, whose keys would outlive its grant.
+ * Returns the networks for a key that this caller creates or changes: never more than the caller's own key has. Throws 403 for more, and for more
+ * scopes, because a narrow key could otherwise create a wide one (rule ID-22). Throws for an application, whose keys would outlive its grant.
  */
 export const withinOwn = async (
   ctx: Pick<DomainContext, "store">,

@@ -1,5 +1,4 @@
-// What the audit log tells of accounts and their keys: entries for the batches that change them, over HTTP and on the machine alike
-// (rules AU-1, AU-5).
+// Audit entries of accounts and their keys, for the batches that change them, over HTTP and on the command line (rules AU-1, AU-5).
 
 import type { Statement } from "#db/engine/sql.ts";
 import { audited } from "#db/reports/audit/audit.ts";
@@ -37,7 +36,7 @@ export const wokenUp = ({ status, ...user }: Pick<User, "id" | "username" | "sta
 
 type Key = typeof api_keys.$inferSelect;
 
-/** A key is called by its name; one of a sign-in has none and is notified of by its id. The id is no secret. */
+/** Keys are identified by name; the key of a sign-in has none and is identified by its ID, which is not secret. */
 export const keyChanged = (key: Key, change: { before?: Key; after?: Key }, now: number): Statement =>
   audited({
     now,

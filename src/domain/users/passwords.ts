@@ -6,7 +6,7 @@ import { type Asker, HashQueue } from "./hash-queue.ts";
 import { type PasswordOwner, shapeProblem, strengthProblem } from "./password-rules.ts";
 import { estimateGuesses } from "./strength.ts";
 
-/** What one hash costs anyone who makes or checks it; `memoryCost` is in KiB. */
+/** The cost of one hash; `memoryCost` is in KiB. */
 export type HashCost = { readonly algorithm: "argon2id"; readonly memoryCost: number; readonly timeCost: number };
 
 /** OWASP's recommendation for argon2id: 19 MiB, two passes. */
@@ -18,10 +18,10 @@ const NOBODYS =
 
 const AT_ONCE = 2;
 const WAITING = 512;
-/** Anyone who has waited for so long has gone, or will return. */
+/** After this time, a waiting client has disconnected or will retry. */
 const MAX_WAIT_MS = 25_000;
 
-/** Anyone who is at the machine, or signed in and allowed to set passwords. */
+/** Callers on the command line, or signed-in callers who may set passwords. */
 const TRUSTED: Asker = { keys: [], isKnown: true };
 
 type Turn = { go(): void; refuse(): void };
@@ -32,14 +32,14 @@ export class Passwords {
   readonly #queue: HashQueue<Turn>;
   #running = 0;
 
-  /** Another cost than the recommended one is for tests only. */
+  /** Costs other than the recommended one are for tests only. */
   constructor(clock: Clock, cost: HashCost = RECOMMENDED) {
     this.#clock = clock;
     this.#cost = cost;
     this.#queue = new HashQueue(clock, WAITING, MAX_WAIT_MS);
   }
 
-  /** Those who wait now. */
+  /** The waiting requests. */
   get waiting(): number {
     return this.#queue.size;
   }
@@ -58,14 +58,14 @@ export class Passwords {
     return isRight;
   }
 
-  /** What is wrong with a new password, in words for people; empty when nothing is. Queued as hashing is: it takes as long. */
+  /** Returns the problem with a new password, for people; empty if it is acceptable. Queued like hashing, because it takes as long. */
   async problem(password: string, owner: PasswordOwner, asker: Asker = TRUSTED): Promise<string> {
     const problem = shapeProblem(password, owner);
     if (problem) return problem;
     return strengthProblem(password, await this.#turn(asker, () => estimateGuesses(this.#clock, password)));
   }
 
-  /** Throws 400 for a new password that will not do. */
+  /** Throws 400 for an unacceptable new password. */
   async check(password: string, owner: PasswordOwner): Promise<void> {
     const problem = await this.problem(password, owner);
     if (problem) throw invalidField("password", problem);
@@ -73,7 +73,7 @@ export class Passwords {
 
   async #turn<T>(asker: Asker, work: () => Promise<T>): Promise<T> {
     if (this.#running < AT_ONCE) this.#running++;
-    // Anyone who ends hands its turn on, so the count stays.
+    // A finished request passes its slot on, so the count is unchanged.
     else await new Promise<void>((go, reject) => this.#wait(asker, { go, refuse: () => reject(tooMany()) }));
     this.#queue.used(asker);
     try {

@@ -1,5 +1,5 @@
-// Workspaces that someone else brings to life: hands a build to the connected worker that the queue has kept a slot at, and passes on
-// what it says. A worker that is lost in the middle gives the build back to the queue (rules PV-9 to PV-11).
+// Runs builds on external workers: passes a build to the connected worker whose slot the queue has reserved, and forwards its messages. A build of a
+// lost worker returns to the queue (rules PV-9 to PV-11).
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { Manifest } from "#schema/templates/manifest.ts";
@@ -20,14 +20,14 @@ import { foundIn } from "./found.ts";
 import { findPlace, innerState, stateAt } from "./place.ts";
 import type { Workers } from "./workers.ts";
 
-/** Milliseconds a worker has to end a build that was cancelled; then it counts as hung. */
+/** Milliseconds until a worker that does not end a canceled build is considered stuck. */
 const CANCEL_MS = 60_000;
-/** Terraform is killed after two minutes: until then anyone who runs it is at work, and so are its other builds. */
+/** Terraform is killed after two minutes: until then the worker is still busy with it and its other builds. */
 const TERRAFORM_CANCEL_MS = 180_000;
 
 const TERRAFORM = "terraform";
 
-/** With what a worker is to do it; undefined when the template does not say. */
+/** The provisioner for the worker; undefined if the template does not name one. */
 const toKind = ({ manifest }: ProvisionRequest): Exclude<Manifest["provisioner"], "external"> | undefined =>
   manifest.provisioner === TERRAFORM ? TERRAFORM : manifest.external?.provisioner;
 
@@ -57,7 +57,7 @@ export class ExternalProvisioner implements Provisioner {
     return (await this.#ask("plan", request, report, signal)).outcome.made;
   }
 
-  /** A template of Terraform that the queue has given to a worker. Throws ProvisionError, WorkerLost, or the signal's reason. */
+  /** Runs a Terraform build on the worker that the queue has chosen. Throws ProvisionError, WorkerLost, or the signal's reason. */
   async importTemplate(request: ImportRequest, report: Report, signal: AbortSignal): Promise<TerraformImport> {
     const worker = this.#holder(request.job_id);
     const work = (): Promise<Outcome> => worker.importTemplate(request, TERRAFORM, report);
@@ -65,7 +65,7 @@ export class ExternalProvisioner implements Provisioner {
     return foundIn(done(outcome, worker, signal).state);
   }
 
-  /** The worker that did it needs no copy of its own. */
+  /** The worker that ran the build needs no copy. */
   forget(request: ProvisionRequest): void {
     const provisioner = toKind(request);
     if (provisioner) this.#workers.holderOf(request.job_id)?.forget(request, provisioner);
@@ -75,7 +75,7 @@ export class ExternalProvisioner implements Provisioner {
     return thingsIn(state);
   }
 
-  /** What the worker answered when it could be done; throws otherwise. */
+  /** Returns the worker's successful result; throws otherwise. */
   async #ask(
     type: "job" | "plan",
     request: ProvisionRequest,
@@ -111,7 +111,7 @@ export class ExternalProvisioner implements Provisioner {
     const over = Promise.withResolvers<Outcome>();
     const cancel = (): void => {
       worker.cancel(job_id);
-      // When the server stops nobody waits; the worker hears it by its connection, too.
+      // Nothing waits for the result when the server stops; the closed connection informs the worker.
       if ((signal.reason as Error | undefined)?.name === "ServerStopping") over.resolve({ kind: "canceled" });
       else void this.#giveUp(worker, over.promise, provisioner === TERRAFORM ? TERRAFORM_CANCEL_MS : CANCEL_MS);
     };
@@ -135,14 +135,14 @@ export class ExternalProvisioner implements Provisioner {
 
 const NO_STATE = "The worker did not report the resulting state, so the previous state is kept.";
 
-/** Whether it is a state that may take the place of the one that the build began with. */
+/** True if the text is a state that can replace the one that the build started with. */
 const isNewer = ({ state: before }: ProvisionRequest, state: string | null): boolean => {
   if (state === null || state === before) return state === before;
   const [old, now] = [before === null ? undefined : parseSerial(before), parseSerial(state)];
   return now !== undefined && (old === undefined || (old.lineage === now.lineage && old.serial <= now.serial));
 };
 
-/** What is no state, or an older one, is not taken for what a build has left that did not end well: nobody has heard what that is. */
+/** Ignores invalid and older states of builds that failed: their actual result is unknown. */
 const trusted = (request: ProvisionRequest, outcome: Outcome): Outcome => {
   if (!("left" in outcome) || !outcome.left || isNewer(request, outcome.left.state)) return outcome;
   const { left: _, ...unheard } = outcome;
@@ -151,9 +151,9 @@ const trusted = (request: ProvisionRequest, outcome: Outcome): Outcome => {
 
 type Done = Extract<Outcome, { kind: "done" }>;
 
-/** What the worker answered when it could be done; throws otherwise. */
+/** Returns the worker's successful result; throws otherwise. */
 const done = (outcome: Outcome, worker: ConnectedWorker, signal: AbortSignal): Done => {
-  // A build that was cancelled has made a part of it all the same.
+  // A canceled build may have created some resources.
   if ("left" in outcome && outcome.left) {
     const { error, code } = outcome.kind === "failed" ? outcome : { error: "The build was cancelled.", code: "" };
     throw new ProvisionError(error, code, outcome.left);

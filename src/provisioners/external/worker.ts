@@ -1,5 +1,5 @@
-// The other side: a process that connects to a server, takes jobs and does them with its own provisioners. Connects again forever; a
-// connection that breaks ends the work that came over it, because the server gives that work to someone else (rules PV-10 to PV-13).
+// The worker process: connects to a server, takes jobs and runs them with its own provisioners. Reconnects indefinitely; a lost connection ends the
+// jobs received over it, because the server reassigns them (rules PV-10 to PV-13).
 import { type Clock, holdProcess } from "#base/clock.ts";
 import { log } from "#base/log.ts";
 import type { Random } from "#base/random.ts";
@@ -18,23 +18,23 @@ export type WorkerOptions = {
   readonly endpoint: URL;
   readonly key: string;
   readonly provisioners: ReadonlyMap<string, Provisioner>;
-  /** A folder of its own, for files of jobs while they run. */
+  /** A private folder for files of running jobs. */
   readonly files: string;
   readonly clock: Clock;
   readonly random: Random;
-  /** Told to end: nothing new is taken, what is under way is given back. */
+  /** Stops the worker: takes no new jobs and returns the running ones. */
   readonly signal: AbortSignal;
-  /** Told each time the server has taken it on. */
+  /** Called each time the server has accepted the connection. */
   readonly connected?: (name: string) => void;
 };
 
 const FIRST_MS = 100;
 const CEILING_MS = 10_000;
-/** A key that is refused may be one that is only just being made known, so it is tried again, rarely. */
+/** A rejected key may have just been created and not be known everywhere, so it is retried at a low rate. */
 const REFUSED_CEILING_MS = 60_000;
 const GOOD_AFTER_MS = 5_000;
 
-/** Works until the signal fires, whatever the server does. */
+/** Works until the signal fires, regardless of the server. */
 export const runWorker = async (options: WorkerOptions): Promise<void> => {
   const { clock, random, signal } = options;
   const held = holdProcess();
@@ -62,11 +62,11 @@ class Connection {
   readonly #socket: WebSocket;
   readonly #outbox: Outbox;
   readonly #jobs = new Map<string, { abort: AbortController; done: Promise<void> }>();
-  /** Who waits for a piece of a file, by job. */
+  /** Readers that wait for a chunk of a file, by job. */
   readonly #asked = new Map<string, (piece: AskedPiece) => void>();
-  /** What waits for the answer to its cost, by job. */
+  /** Jobs that wait for the decision on their cost. */
   readonly #charged = new Map<string, (refused: string | undefined) => void>();
-  /** The server says what is stored of what is kept here. */
+  /** True once the server has said which kept states it already stores. */
   #isAnswered = false;
   #heard: number;
 
@@ -79,7 +79,7 @@ class Connection {
     this.#heard = clock.monotonic();
   }
 
-  /** From dialling until nothing is left of it, the work included; says why it ended. */
+  /** Runs one connection until everything of it has ended, including its jobs; returns why it ended. */
   async run(): Promise<{ reason: string; refused: boolean }> {
     const { clock, signal } = this.#options;
     const socket = this.#socket;
@@ -112,7 +112,7 @@ class Connection {
     } finally {
       heartbeat.cancel();
       signal.removeEventListener("abort", leave);
-      // The next connection may bring the same workspace again: first everything of this one must have ended.
+      // The next connection may bring the same workspace again, so everything of this one must have ended first.
       for (const { abort } of this.#jobs.values()) abort.abort(new Error("the server is out of reach"));
       await Promise.all([...this.#jobs.values()].map(({ done }) => done));
     }
@@ -138,7 +138,7 @@ class Connection {
     if (message.type === "job" || message.type === "plan" || message.type === "import") this.#begin(message);
   }
 
-  /** What it has made and nobody has told it the end of: after each connection, and whenever it takes something new. Never rejects. */
+  /** Reports results that the server has not confirmed: after each connection, and with each new job. Never rejects. */
   async #askKept(): Promise<void> {
     if (!this.#isAnswered) return;
     for (const [name, provisioner] of this.#options.provisioners) {
@@ -232,7 +232,7 @@ class Connection {
     return provisioner.importTemplate({ ...asked, archive }, source, this.#makeReport(asked.job_id, signal), signal);
   }
 
-  /** In pieces, before the end that says they count. */
+  /** Sends the state in chunks, followed by a message that completes it. */
   #sayLeft(job_id: string, state: string | null): void {
     for (const text of inPieces(state ?? "")) this.#outbox.say({ type: "left", job_id, text });
   }

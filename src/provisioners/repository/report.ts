@@ -1,9 +1,9 @@
-// What the log of a build says of the repository that a workspace is opened with.
+// Log lines about the repository that a workspace is opened with.
 import { parsePlan } from "#schema/templates/repository.ts";
 import type { ProvisionRequest, Report } from "../provisioner.ts";
 import { notesOf } from "./place.ts";
 
-/** Says which configuration was found, and what of it the workspace does not get. */
+/** Reports which configuration was found, and which of its settings are ignored. */
 export const reportRepositories = ({ manifest }: ProvisionRequest, report: Report, stage: string): void => {
   for (const { agents = [], docker } of manifest.resources) {
     for (const { repository } of agents) {

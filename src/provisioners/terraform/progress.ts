@@ -1,4 +1,4 @@
-// From the lines that `-json` prints to lines of a log, timings and what went wrong (facts/terraform 1.18 to 1.20). Keeps no line.
+// Turns the output of `-json` into log lines, timings and errors (facts/terraform 1.18 to 1.20). Stores no line.
 import type { LogLevel, Report } from "../provisioner.ts";
 import type { Mask } from "./mask.ts";
 
@@ -6,17 +6,17 @@ export type Diagnostic = {
   readonly severity: string;
   readonly summary: string;
   readonly detail: string;
-  /** What it is about, such as data.coder_parameter.region; empty when it does not say. */
+  /** The resource of the line, such as data.coder_parameter.region; empty if there is none. */
   readonly address: string;
 };
 
 /** Errors kept for the job's own message. */
 const MAX_ERRORS = 20;
-/** How a program of Go begins to tell that it has crashed; what follows is for its makers. */
+/** The first words of a crash report of a Go program; the rest is for its developers. */
 const CRASH = /^(?:panic|fatal error|SIG[A-Z]+): /;
-/** It was told to end by SIGINT or SIGTERM. */
+/** The message after SIGINT or SIGTERM. */
 const INTERRUPT = "Interrupt received.";
-/** Operations under way: more than a template has. */
+/** Maximum number of operations in progress: more than any template has. */
 const MAX_OPEN = 10_000;
 
 const LEVELS: Readonly<Record<string, LogLevel>> = {
@@ -46,7 +46,7 @@ type Line = {
 
 export class Progress {
   readonly errors: Diagnostic[] = [];
-  /** What it has said as it crashed. */
+  /** The output of a crash. */
   crash: string | undefined;
   wasInterrupted = false;
   readonly #report: Report;
@@ -84,7 +84,7 @@ export class Progress {
     });
   }
 
-  /** A line of TF_LOG: most of them are traces, which nobody reads, and what is news to a person is printed anyhow (facts/terraform 1.21). */
+  /** A line of TF_LOG: mostly traces, which are not useful, and important messages are printed anyway (facts/terraform 1.21). */
   #own(line: Line, stage: string): void {
     const level = LEVELS[line["@level"] ?? ""] ?? "debug";
     if (level !== "trace") this.#say(level === "info" ? "debug" : level, stage, line["@message"] ?? "");

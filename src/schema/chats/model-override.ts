@@ -1,9 +1,9 @@
-// Which models a person wants for their own chats, by what the model is for (facts/chats 4.19).
+// Wire shapes of users' own model choices, by the purpose of the model (facts/chats 4.19).
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named, namedObject } from "../named.ts";
 import { oneOf } from "../one-of.ts";
 
-/** root: chats one makes oneself. general, explore: what chats start for themselves. */
+/** root: chats that people start. general, explore: sub-chats. */
 export const OVERRIDE_CONTEXTS = ["root", "general", "explore"] as const;
 export type OverrideContext = (typeof OVERRIDE_CONTEXTS)[number];
 export const OVERRIDE_MODES = ["deployment_default", "chat_default", "model"] as const;
@@ -33,7 +33,7 @@ export const PutModelOverride = namedObject("PutModelOverride", {
 });
 export type PutModelOverride = Static<typeof PutModelOverride>;
 
-/** What an organization can want a model for. */
+/** The purposes for which an organization can choose a model. */
 export const ORGANIZATION_CONTEXTS = ["general", "explore", "title_generation", "compaction"] as const;
 export type OrganizationContext = (typeof ORGANIZATION_CONTEXTS)[number];
 export const ORGANIZATION_MODES = ["chat_default", "model"] as const;

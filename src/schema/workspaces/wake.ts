@@ -1,4 +1,4 @@
-// Starting a stopped workspace because someone connects to it: who may, as its template says, and what a program asks for.
+// Wire shapes for starting a stopped workspace on connect: who can do it, and the request.
 import { type Static, Type as t } from "@sinclair/typebox";
 import { named } from "../named.ts";
 import { oneOf } from "../one-of.ts";

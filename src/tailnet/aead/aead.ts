@@ -6,10 +6,10 @@ export const TAG_BYTES = 16;
 /** A packet may be this long; longer ones throw RangeError. */
 export const MAX_PLAIN = 65 * 1024;
 
-/** Bytes in front of what is sealed, which are sent as they are. */
+/** Size of the header before the encrypted part; it is sent unencrypted. */
 export const HEAD_BYTES = 16;
 
-/** Places in the program's memory; see build.ts. */
+/** Offsets in the program's memory; see build.ts. */
 const COUNTER = 36;
 const DATA = 1024;
 
@@ -22,7 +22,7 @@ const load = () => {
   return { program, bytes, view: new DataView(program.memory.buffer) };
 };
 
-// Loaded with the first packet: a server that is no peer of anyone needs none.
+// Loaded with the first packet: a server without peers does not need it.
 let loaded: ReturnType<typeof load> | undefined;
 
 /** The nonce is 4 zero bytes and the counter, little-endian (facts/tailnet-peer 4). */
@@ -37,8 +37,8 @@ const ready = (key: Uint8Array, counter: number, data: Uint8Array) => {
 };
 
 /**
- * Answers `head`, of HEAD_BYTES, then ciphertext and tag of `plain`, padded with zeros to `padded` bytes. `counter` is a safe integer. What it
- * answers is there until the next call of anything here: a packet is copied where it is sent, and should not be copied before.
+ * Returns `head`, of HEAD_BYTES, then ciphertext and tag of `plain`, padded with zeros to `padded` bytes. `counter` is a safe integer. The result
+ * is valid until the next call of any function here, so it is copied only when it is sent.
  */
 export const seal = (
   head: Uint8Array,
@@ -51,7 +51,7 @@ export const seal = (
   return bytes.subarray(DATA - HEAD_BYTES, DATA + padded + TAG_BYTES);
 };
 
-/** The plaintext, the caller's own; undefined for what was not sealed with this key and counter. */
+/** Returns the plaintext in a buffer of the caller's own; undefined for data that was not encrypted with this key and counter. */
 export const openSealed = (key: Uint8Array, counter: number, sealed: Uint8Array): Uint8Array | undefined => {
   const length = sealed.byteLength - TAG_BYTES;
   if (length < 0 || length > MAX_PLAIN) return undefined;

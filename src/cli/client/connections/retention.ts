@@ -1,4 +1,4 @@
-// `slipway connections retention [DAYS]`: how long it is kept who was connected.
+// `slipway connections retention [DAYS]`: shows or sets how long the connection log is kept.
 import { usageError } from "#base/usage-error.ts";
 import { readArguments } from "../../arguments.ts";
 import { EXIT, type RunVerb } from "../../verb.ts";

@@ -1,4 +1,4 @@
-// `slipway users reset-password USER`: sets a password; every sign-in and token of the user ends. One's own needs the present one.
+// `slipway users reset-password USER`: sets a password and revokes the user's sessions and tokens. Changing one's own requires the current password.
 import { readArguments } from "../../arguments.ts";
 import { Asker } from "../../ask.ts";
 import { canAsk } from "../../asked.ts";

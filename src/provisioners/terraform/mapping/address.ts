@@ -3,7 +3,7 @@
 /** `["k"]` with escapes, or `[0]`. */
 const INDEX = /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]/g;
 
-/** The address as the graph writes it: every index removed, wherever it is. */
+/** The address as in the graph: without any indexes. */
 export const toLabel = (address: string): string => address.replace(INDEX, "");
 
 /** `module.a[0]`; empty for the root module. */
@@ -16,7 +16,7 @@ export const getModule = (address: string): string => {
 /** The index of the resource itself, as written: `[0]`, `["k"]` or empty. */
 export const getIndex = (address: string): string => /\[(?:"(?:[^"\\]|\\.)*"|[^\]]*)\]$/.exec(address)?.[0] ?? "";
 
-/** Between dots; those inside an index do not count. */
+/** Splits at dots; dots inside an index do not count. */
 const splitAddress = (address: string): string[] => {
   const parts: string[] = [];
   let part = "";

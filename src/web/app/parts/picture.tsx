@@ -1,17 +1,17 @@
-// The picture that a template gave to itself or to an app: its own, a sign of writing, a logo, or an icon of ours where it names none that can be
-// shown. Pictures of other hosts are not fetched: the page's policy forbids it.
+// The icon of a template or an app: its own image, an emoji, a logo, or a default icon if it has none that can be shown. Images of other hosts are
+// not fetched: the page's policy forbids it.
 import { useSignal } from "@preact/signals";
 import { isOwnPicture } from "../../browser/picture.ts";
 import type { IconName } from "../icons.ts";
 import { LOGOS } from "../logos.ts";
 import { Icon } from "./icon.tsx";
 
-/** Where the build has put the logos. */
+/** Where the build stores the logos. */
 declare const SLIPWAY_LOGOS: string;
 
-/** `/emojis/25b6-fe0f.png` is the sign of these code points. */
+/** `/emojis/25b6-fe0f.png` is the emoji of these code points. */
 const SIGN = /^\/emojis\/([0-9a-f]{2,6}(?:-[0-9a-f]{2,6})*)\.png$/i;
-/** Names of the ecosystem's own pictures, which are not ours to serve. */
+/** Names of well-known logos that are not ours to serve. */
 const NAMED = /^\/icon\/([\w.-]+)\.\w+$/;
 const ALIKE: Readonly<Record<string, IconName>> = {
   terminal: "terminal",

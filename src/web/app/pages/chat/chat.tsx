@@ -1,4 +1,4 @@
-// One chat: the list alongside it, the conversation, and what it does to its workspace.
+// The page of a chat: the list of chats, the conversation, and the changes to its workspace.
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
@@ -52,9 +52,9 @@ const OneChat = ({ id }: { id: string }) => {
       for (const stop of stops) stop();
     };
   }, []);
-  // The list is notified of titles and states first; the chat itself knows more.
+  // The list gets titles and states first; the chat itself has more details.
   const listed = chats.value.get(id);
-  // It left the list: it was archived or deleted, here or elsewhere.
+  // It left the list because it was archived or deleted.
   const wasListed = useRef(false);
   useEffect(() => {
     if (wasListed.current && !listed) void chat.look();
@@ -145,7 +145,7 @@ const Dock = ({ chat, isOwner, isArchived }: { chat: LiveChat; isOwner: boolean;
   const { route } = useLocation();
   const choice = useChoice();
   const known = chat.chat.value;
-  // The list hears of every change first.
+  // The list gets every change first.
   const mode = chats.value.get(chat.id)?.permission_mode ?? known?.permission_mode ?? "ask";
   const busy = chat.isBusy.value;
   if (known && (!isOwner || isArchived)) {

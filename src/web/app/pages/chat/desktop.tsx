@@ -1,4 +1,4 @@
-// The desktop of the chat's workspace, to look at and to use; it is started with the first look.
+// The desktop of the chat's workspace; it is started when it is first opened.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { copy } from "../../parts/as-command.tsx";
@@ -8,7 +8,7 @@ import type { DesktopSession } from "./desktop-session.ts";
 
 type State = "connecting" | "open" | "closed";
 
-/** A socket does not say why it was refused; the same request without one does. */
+/** A WebSocket does not report why it was refused; the same request over HTTP does. */
 const whyNot = async (address: string): Promise<string> => {
   const response = await fetch(address).catch(() => undefined);
   if (!response) return "The server cannot be reached.";

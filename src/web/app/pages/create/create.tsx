@@ -34,11 +34,11 @@ const FromTemplate = () => {
   const { state, again } = useResource("templates", () => call("GET /templates"));
   const usable = useComputed(() => (state.value.data ?? []).filter(({ deprecated }) => !deprecated));
   const chosen = useSignal<string | undefined>(undefined);
-  /** What the person has called it: it stays when another template is chosen. */
+  /** The name that the user typed; it stays when another template is chosen. */
   const typed = useSignal(filled.name);
   const named = usable.value.find(({ id, name }) => name === filled.template || id === filled.template);
   const repository = useSignal(NO_REPOSITORY);
-  // A link that names one which is not there makes nothing of another.
+  // A link with an unknown template does not fall back to another one.
   const picked = chosen.value ?? (filled.template === undefined ? usable.value[0] : named)?.id;
   const template = usable.value.find(({ id }) => id === picked);
   if (state.value.error && !state.value.data) {
