@@ -39,6 +39,7 @@ import { type KnownPorts, lowerPorts, sharePort, unsharePort } from "./port-shar
 import { quotaGuards } from "./quota.ts";
 import { extended, withAutostart, withTtl } from "./schedule-edits.ts";
 import { loadRules } from "./schedule-rules.ts";
+import { listMadeSnapshots, withSnapshotValue } from "./snapshot-module.ts";
 import { snapshotOnStop } from "./snapshot-policy.ts";
 import { findCapturing, type NewSnapshot } from "./snapshot-rows.ts";
 import { beginSnapshot, captured, dropped, dropSnapshot, notCaptured } from "./snapshots.ts";
@@ -134,9 +135,11 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
 
   /** Makes the workspace with its first build. 409 when the owner has one of that name. */
   create({ workspace, build, beside = [] }: CreateWorkspace): Promise<void> {
-    const change = () => withBeside(create(workspace, build, this.#deps.clock.now()), beside);
-    const made = () => toOutcome(this.#deps, change(), undefined);
-    return this.handleCreate(() => this.#times.timed(undefined, made())).catch(nameTaken);
+    return this.handleCreate(async () => {
+      const first = await withSnapshotValue(this.#deps, this.id, build);
+      const change = withBeside(create(workspace, first, this.#deps.clock.now()), beside);
+      return this.#times.timed(undefined, toOutcome(this.#deps, change, undefined));
+    }).catch(nameTaken);
   }
 
   /** Queues a build. 409 while another is active, or when `after` is no longer the latest build. */
@@ -150,7 +153,8 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       if (state.build.id !== after) throw conflict("The workspace has another build by now. Please retry.");
       const known = { ...state, agent_ids: await runningAgents(this.#deps.store, this.id) };
       if (build.transition === "delete" && build.kept_ms === undefined) await this.#mustNotBeForked();
-      const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build });
+      const whole_build = await withSnapshotValue(this.#deps, this.id, build);
+      const decision = transition(known, { type: "build", now: this.#deps.clock.now(), build: whole_build });
       const whole = decision.kind === "change" ? withBeside(decision, beside) : decision;
       return settled(this.#deps, known, whole, undefined, undefined);
     });
@@ -253,8 +257,10 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
       const snapshot = isOurs ? await snapshotOnStop(this.#deps.store, state) : {};
       const run = { job_id, attempt };
       const crowded = isOurs && state.build.kept_ms !== null ? await this.#crowdedOut(state, now) : [];
+      const isDeleted = isOurs && state.build.transition === "delete" && state.build.kept_ms === null;
+      const made_snapshots = isDeleted ? await listMadeSnapshots(this.#deps.store, this.id) : [];
       const kept = args.kept_bytes === undefined ? {} : { kept_bytes: args.kept_bytes };
-      const end = { ...run, state: left, unheard, ...made, ...snapshot, ...kept };
+      const end = { ...run, state: left, unheard, ...made, ...snapshot, ...kept, made_snapshots };
       const decision = transition(state, { type: "complete", now, ...end, rules, claimed });
       return this.#decided(state, decision.kind === "change" ? withBeside(decision, crowded) : decision);
     });
@@ -369,13 +375,27 @@ export class WorkspaceActor extends Actor<WorkspaceState> {
   }
 
   /** The files of a snapshot have been copied. */
-  snapshotCaptured({ snapshot_id, ...made }: Captured & { readonly snapshot_id: string }): Promise<Late> {
+  snapshotCaptured({
+    snapshot_id,
+    method,
+    bytes,
+    sealed_state = "",
+  }: Captured & { readonly snapshot_id: string; readonly sealed_state?: string }): Promise<Late> {
+    const made = { method, bytes, sealed_state };
     return this.#withSnapshot(snapshot_id, (state, row, now) => captured(state, row, made, now));
   }
 
-  /** They could not be. */
-  snapshotFailed({ snapshot_id, error }: { readonly snapshot_id: string; readonly error: string }): Promise<Late> {
-    return this.#withSnapshot(snapshot_id, (state, row, now) => notCaptured(state, row, error, now));
+  /** They could not be; `sealed_state` names what could not be removed. */
+  snapshotFailed({
+    snapshot_id,
+    error,
+    sealed_state = "",
+  }: {
+    readonly snapshot_id: string;
+    readonly error: string;
+    readonly sealed_state?: string;
+  }): Promise<Late> {
+    return this.#withSnapshot(snapshot_id, (state, row, now) => notCaptured(state, row, { error, sealed_state }, now));
   }
 
   /** Begins to delete a snapshot; "stale" when that is under way. 404, and 409 while it is being created or restored, or a fork or home backup needs it. */

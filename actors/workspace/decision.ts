@@ -88,6 +88,8 @@ export type WorkspaceCommand =
       readonly rules?: ScheduleRules;
       /** Size of the files that stay in the trash. */
       readonly kept_bytes?: number;
+      /** Of a delete: snapshots that a module of the template has made, and has to remove. */
+      readonly made_snapshots?: readonly SnapshotRow[];
       /** What the template's policy makes of a stop. */
       readonly snapshot?: OnStop;
       /** The build by which a workspace that was kept ready got its owner (rule PB-9). */

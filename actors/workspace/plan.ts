@@ -11,6 +11,7 @@ import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findDotfilesToInstall } from "#db/users/dotfiles.ts";
 import { openState } from "#db/workspaces/build-state.ts";
 import { type BuildRow, listBuildParameters } from "#db/workspaces/builds.ts";
+import { openSnapshotValue } from "#db/workspaces/snapshot-state.ts";
 import { findWorkspaceOwner } from "#db/workspaces/workspaces.ts";
 import type { Manifest, ManifestVariable } from "#schema/templates/manifest.ts";
 import { resolveVariables } from "#src/provisioners/parameters.ts";
@@ -96,6 +97,7 @@ export const planBuild = async (
       state: openState(encryption, id, build.state),
       ...(known.made ? { claimed: true } : {}),
       ...readRestore(build),
+      ...readSnapshotValue(encryption, build),
       ...(build.kept_ms === null ? {} : { keeps_files: true }),
       ...(build.no_user_data ? { no_user_data: true } : {}),
     },
@@ -109,6 +111,14 @@ const readRestore = ({ restored_snapshot_id, restored_workspace_id }: BuildRow):
   restored_snapshot_id && restored_workspace_id
     ? { restore: { snapshot_id: restored_snapshot_id, workspace_id: restored_workspace_id } }
     : {};
+
+const readSnapshotValue = (
+  encryption: Encryption,
+  { workspace_id, sealed_snapshot_value }: BuildRow,
+): Pick<ProvisionRequest, "snapshot_value"> => {
+  const snapshot_value = openSnapshotValue(encryption, workspace_id, sealed_snapshot_value);
+  return snapshot_value === undefined ? {} : { snapshot_value };
+};
 
 const listSecrets = (declared: readonly ManifestVariable[], values: Readonly<Record<string, string>>): string[] =>
   declared.flatMap(({ name, sensitive }) => (sensitive ? [values[name] ?? ""] : []));

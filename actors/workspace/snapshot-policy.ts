@@ -3,6 +3,7 @@
 import { uuid } from "#base/ids.ts";
 import type { Store } from "#db/engine/store.ts";
 import { findTemplateEvenDeleted } from "#db/templates/templates.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { listRestoring, listSnapshots } from "#db/workspaces/snapshots.ts";
 import { MAX_SNAPSHOTS, whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
@@ -18,7 +19,8 @@ export const snapshotOnStop = async (store: Store, state: WorkspaceState): Promi
   const template = await store.get(findTemplateEvenDeleted({ id: workspace.template_id }));
   const job = await store.get(findJob({ id: build.job_id }));
   const keep = template?.snapshots_on_stop ?? 0;
-  if (keep <= 0 || !job || whyNoSnapshots(job.provisioner) !== undefined) return {};
+  const version = await store.get(findTemplateVersion({ id: build.template_version_id }));
+  if (keep <= 0 || !job || !version || whyNoSnapshots(job.provisioner, version) !== undefined) return {};
   const known = await store.all(listSnapshots({ workspace_id: workspace.id }));
   const restoring = (await store.all(listRestoring({ workspace_id: workspace.id }))).map(({ id }) => id);
   const former = outdated(known, keep, restoring);

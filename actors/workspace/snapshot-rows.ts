@@ -4,7 +4,7 @@ import type { Statement } from "#db/engine/sql.ts";
 import { type AuditEntry, audited } from "#db/reports/audit/audit.ts";
 import { insertSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isPassing, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
-import type { Change, OnStop, SnapshotWork, WorkspaceState } from "./decision.ts";
+import type { Change, OnStop, SnapshotWork, WorkspaceEffect, WorkspaceState } from "./decision.ts";
 
 export const BEING_COPIED = "A snapshot of the workspace is being created. Try again when it is ready.";
 
@@ -59,6 +59,7 @@ export const begun = (
     workspace_id: workspace.id,
     status: "creating",
     method: null,
+    sealed_state: "",
     bytes: 0,
     error: "",
     created_at: now,
@@ -76,7 +77,15 @@ export const deleting = (state: WorkspaceState, row: SnapshotRow, now: number): 
     updateSnapshot(row.id, { status: "deleting", updated_at: now }, { expect: 1 }),
     ...auditSnapshot(state, row, "delete", now),
   ],
-  effects: [{ do: "discard", snapshot_id: row.id, provisioner: row.provisioner, home_backup_id: null }],
+  effects: [discard(row)],
+});
+
+/** What removes what it has. */
+export const discard = ({ id, provisioner }: SnapshotRow): WorkspaceEffect => ({
+  do: "discard",
+  snapshot_id: id,
+  provisioner,
+  home_backup_id: null,
 });
 
 /** The end of a stop with the beginning of the snapshot that its template wants, as one change. */

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "#base/clock.ts";
 import { failpoint } from "#base/failpoint.ts";
 import { log } from "#base/log.ts";
 import type { Captured, Homes, SnapshotPlace } from "#src/provisioners/homes.ts";
-import { ProvisionError } from "#src/provisioners/provisioner.ts";
+import { type ModuleWork, ProvisionError, type SnapshotModule } from "#src/provisioners/provisioner.ts";
 import { askPatiently, stopped } from "../job/patience.ts";
 import type { Directory } from "../runtime/directory.ts";
 import { ServerStopping } from "../runtime/job-queue.ts";
@@ -13,6 +13,7 @@ import { Turns } from "../runtime/turns.ts";
 import type { WorkspaceActor } from "./actor.ts";
 import type { Provisioners } from "./build-runner.ts";
 import type { Snapshots, SubmittedSnapshot } from "./effects.ts";
+import type { Late } from "./outcome.ts";
 
 type Deps = {
   readonly clock: Clock;
@@ -25,7 +26,30 @@ type Deps = {
     home_backup_id: string,
     signal: AbortSignal,
   ) => Promise<Captured>;
+  readonly module: ModuleLoads;
 };
+
+/** What a module of the template needs for a snapshot. Both reject with ProvisionError. */
+export type ModuleLoads = {
+  /** Also how the state that it leaves is stored. */
+  readonly load: (
+    place: SnapshotPlace,
+  ) => Promise<{ readonly work: ModuleWork; readonly seal: (state: string) => string }>;
+  /** Undefined where it has made nothing. */
+  readonly loadMade: (place: SnapshotPlace) => Promise<ModuleWork | undefined>;
+};
+
+/** It could not be made, and part of it could not be removed. */
+class PartlyMade extends ProvisionError {
+  readonly sealed_state: string;
+  constructor(message: string, sealed_state: string) {
+    super(message);
+    this.sealed_state = sealed_state;
+  }
+}
+
+/** The error of a snapshot that failed and could not be removed ends with this. */
+const LEFT = "What was created of it could not be removed. Delete the snapshot to try again.";
 
 type Removal = "discard" | "clean";
 type Task = SubmittedSnapshot & {
@@ -131,6 +155,8 @@ export class SnapshotRunner implements Snapshots {
     const timer = clock.after(home_backup_id === null ? CAPTURE_TIMEOUT_MS : FETCH_TIMEOUT_MS, () => limit.abort(late));
     const signal = AbortSignal.any([end, limit.signal]);
     try {
+      const module = this.#module(provisioner);
+      if (module) return await this.#captureByModule(module, place, { signal, end });
       const homes = this.#homes(provisioner);
       const made = await (home_backup_id === null
         ? homes.capture(place, signal)
@@ -141,12 +167,36 @@ export class SnapshotRunner implements Snapshots {
       const words = error instanceof ProvisionError ? error.message : "An internal error ended the copy.";
       if (!(error instanceof ProvisionError))
         log("snapshots").error("{snapshot_id} failed: {error}", { snapshot_id, error });
-      await this.#tell(end, () => this.#ask(workspace_id, "snapshotFailed", { snapshot_id, error: words }));
+      const left = error instanceof PartlyMade ? { sealed_state: error.sealed_state } : {};
+      const failed = { snapshot_id, error: words, ...left };
+      const reply = await this.#tell(end, () => this.#ask(workspace_id, "snapshotFailed", failed));
+      const module = this.#module(provisioner);
+      if (module && reply === "done") await module.forget(place);
       // What made the copy fail may have kept it from being removed, too, and the workspace from going on.
-      if (!end.aborted) this.#removeLater("clean", submitted, 0);
+      if (!module && !end.aborted) this.#removeLater("clean", submitted, 0);
     } finally {
       timer.cancel();
     }
+  }
+
+  async #captureByModule(
+    module: SnapshotModule,
+    place: SnapshotPlace,
+    { signal, end }: { readonly signal: AbortSignal; readonly end: AbortSignal },
+  ): Promise<void> {
+    const { workspace_id, snapshot_id } = place;
+    const { work, seal } = await this.#deps.module.load(place);
+    const state = await module.make(place, work, signal).catch(async (error) => {
+      if (end.aborted || !(error instanceof ProvisionError)) throw error;
+      const left = await removePart(module, place, { ...work, state: error.left?.state ?? null }, end);
+      throw left === null ? error : new PartlyMade(`${error.message} ${LEFT}`, seal(left));
+    });
+    const made = { snapshot_id, method: "module", bytes: 0, sealed_state: seal(state) } as const;
+    const reply = await this.#tell(end, () => this.#ask(workspace_id, "snapshotCaptured", made));
+    failpoint("module_stored");
+    // Another node was faster: what is stored is what that has made.
+    if (reply === "stale" && work.state === null) await module.remove(place, { ...work, state }, end);
+    if (reply !== undefined) await module.forget(place);
   }
 
   #remove(kind: Removal, submitted: SubmittedSnapshot, failures: number): void {
@@ -160,7 +210,7 @@ export class SnapshotRunner implements Snapshots {
   ): Promise<void> {
     const { provisioner, workspace_id, snapshot_id } = submitted;
     try {
-      await this.#homes(provisioner).discard({ workspace_id, snapshot_id });
+      await this.#discardNow(kind, provisioner, { workspace_id, snapshot_id }, end);
     } catch (error) {
       if (failures === 0)
         log("snapshots").warn("the files of {snapshot_id} cannot be removed yet: {error}", { snapshot_id, error });
@@ -172,6 +222,17 @@ export class SnapshotRunner implements Snapshots {
     await this.#tell(end, () => this.#ask(workspace_id, "snapshotDropped", { snapshot_id }));
   }
 
+  async #discardNow(kind: Removal, provisioner: string, place: SnapshotPlace, end: AbortSignal): Promise<void> {
+    const module = this.#module(provisioner);
+    if (!module) return this.#homes(provisioner).discard(place);
+    // What it has made before it failed was removed then, or is removed when the snapshot is deleted.
+    if (kind === "clean") return;
+    const work = await this.#deps.module.loadMade(place);
+    if (work) await module.remove(place, work, end);
+    failpoint("module_removed");
+    await module.forget(place);
+  }
+
   #removeLater(kind: Removal, submitted: SubmittedSnapshot, failures: number): void {
     const delay = Math.min(MAX_RETRY_MS, RETRY_MS * 2 ** Math.min(failures, 10));
     const timer = this.#deps.clock.after(delay, () => {
@@ -179,6 +240,10 @@ export class SnapshotRunner implements Snapshots {
       this.#remove(kind, submitted, failures);
     });
     this.#later.set(timer, submitted);
+  }
+
+  #module(provisioner: string): SnapshotModule | undefined {
+    return this.#deps.provisioners.get(provisioner)?.module;
   }
 
   #homes(provisioner: string): Homes {
@@ -189,12 +254,29 @@ export class SnapshotRunner implements Snapshots {
 
   #ask: Directory<WorkspaceActor>["ask"] = (...message) => this.#deps.workspaces().ask(...message);
 
-  /** Tells the workspace, patiently; what it cannot be told is done again at the next start. */
-  async #tell(end: AbortSignal, ask: () => Promise<unknown>): Promise<void> {
+  /** Tells the workspace, patiently. Undefined for what it cannot be told: that is done again at the next start. */
+  async #tell(end: AbortSignal, ask: () => Promise<Late>): Promise<Late | undefined> {
     try {
-      await askPatiently(this.#deps.clock, end, ask);
+      return await askPatiently(this.#deps.clock, end, ask);
     } catch (error) {
       if (!stopped(end)) log("snapshots").error("a result cannot be reported: {error}", { error });
+      return undefined;
     }
   }
 }
+
+/** Removes what a module has made before it failed. Resolves with the rest where that fails, too. */
+const removePart = async (
+  module: SnapshotModule,
+  place: SnapshotPlace,
+  work: ModuleWork,
+  end: AbortSignal,
+): Promise<string | null> => {
+  try {
+    await module.remove(place, work, end);
+    return null;
+  } catch (error) {
+    if (end.aborted) throw error;
+    return error instanceof ProvisionError && error.left ? error.left.state : work.state;
+  }
+};

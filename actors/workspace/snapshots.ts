@@ -4,7 +4,6 @@ import { AppError, conflict, notFound } from "#base/errors.ts";
 import { deleteSnapshot, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import { isActive } from "#schema/workspaces/job.ts";
 import { isPassing, MAX_SNAPSHOTS, type SnapshotReason, type SnapshotStatus } from "#schema/workspaces/snapshot.ts";
-import type { Captured } from "#src/provisioners/homes.ts";
 import type { Change, Decision, WorkspaceState } from "./decision.ts";
 import {
   BEING_COPIED,
@@ -49,17 +48,17 @@ const NEEDED: Partial<Record<SnapshotReason, string>> = {
 export const captured = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
-  { method, bytes }: Captured,
+  made: Pick<SnapshotRow, "method" | "bytes" | "sealed_state">,
   now: number,
-): Decision => settle(state, row, "captured", { method, bytes, updated_at: now });
+): Decision => settle(state, row, "captured", { ...made, updated_at: now });
 
-/** They could not be copied, and nothing of it is left. */
+/** They could not be copied. Nothing of it is left, but for what `sealed_state` names. */
 export const notCaptured = (
   state: WorkspaceState,
   row: SnapshotRow | undefined,
-  error: string,
+  left: Pick<SnapshotRow, "error" | "sealed_state">,
   now: number,
-): Decision => settle(state, row, "failed", { error, updated_at: now });
+): Decision => settle(state, row, "failed", { ...left, updated_at: now });
 
 const settle = (
   state: WorkspaceState,

@@ -35,7 +35,7 @@ import type {
   WorkspaceState,
 } from "./decision.ts";
 import { NO_RULES } from "./schedule-rules.ts";
-import { BEING_COPIED, withSnapshotOnStop } from "./snapshot-rows.ts";
+import { BEING_COPIED, discard, withSnapshotOnStop } from "./snapshot-rows.ts";
 import { deletion, emptiesTrash } from "./trash.ts";
 
 const STALE: Decision = { kind: "stale" };
@@ -44,7 +44,7 @@ const reapTimer = (state: WorkspaceState): Statement =>
 
 /** A new workspace with its first build (rule WK-1). */
 export const create = (workspace: WorkspaceRow, first: NewBuild, now: number): Change => {
-  const { state, writes } = begin(workspace, first, 1, null, now);
+  const { state, writes } = begin(workspace, first, 1, NOTHING, now);
   const guards = [guardTemplate({ id: workspace.template_id }), guardUser({ id: workspace.owner_id })];
   return {
     kind: "change",
@@ -211,7 +211,8 @@ const newBuild = (state: WorkspaceState, build: NewBuild, now: number): Decision
   const unheard = build.orphan || build.told !== undefined ? {} : tagsUnheard(state.tags);
   const restore = build.restore ?? findOwedFiles(state, build);
   const asked = { ...build, ...(restore ? { restore } : {}), tags: { ...build.tags, ...unheard } };
-  const begun = begin({ ...workspace, ...awake }, asked, number, build.told ?? state.build.state, now);
+  const left = { ...state.build, state: build.told ?? state.build.state };
+  const begun = begin({ ...workspace, ...awake }, asked, number, left, now);
   const { version, status } = begun.state.workspace;
   const patch = { ...awake, latest_build_id: build.id, status, updated_at: now, version };
   return {
@@ -235,6 +236,10 @@ const findOwedFiles = ({ workspace, build, job }: WorkspaceState, { transition }
   return snapshot_id && workspace_id ? { snapshot_id, workspace_id } : undefined;
 };
 
+/** What a build finds that the one before has left. */
+type Left = Pick<BuildRow, "state" | "sealed_snapshot_value">;
+const NOTHING: Left = { state: null, sealed_snapshot_value: "" };
+
 /** The rows of a build that now becomes the latest. A build that fails leaves what the one before had left. */
 const begin = (
   workspace: WorkspaceRow,
@@ -253,10 +258,10 @@ const begin = (
     ...build
   }: NewBuild,
   build_number: number,
-  left: string | null,
+  left: Left,
   now: number,
 ): { state: WorkspaceState; writes: Statement[] } => {
-  const tags = tagsWithPlace(asked, left);
+  const tags = tagsWithPlace(asked, left.state);
   const row: BuildRow = {
     ...build,
     job_id,
@@ -267,13 +272,14 @@ const begin = (
     max_deadline: null,
     created_at: now,
     updated_at: now,
-    state: left,
+    state: left.state,
     followed_by: followed_by ?? null,
     kept_ms: kept_ms ?? null,
     no_user_data,
     restored_snapshot_id: restore?.snapshot_id ?? null,
     restored_workspace_id: restore?.workspace_id ?? null,
     restores_once: restore?.once ?? false,
+    sealed_snapshot_value: restore?.sealed_value ?? left.sealed_snapshot_value,
   };
   const job: JobState = {
     id: job_id,
@@ -325,6 +331,7 @@ const completed = (
     made,
     snapshot,
     kept_bytes,
+    made_snapshots = [],
   }: Extract<WorkspaceCommand, { type: "complete" }>,
 ): Change => {
   const now = patch.updated_at;
@@ -351,8 +358,11 @@ const completed = (
     const change = changed(state, { job: patch, build }, rows);
     return snapshot ? withSnapshotOnStop(change, snapshot, now) : change;
   }
-  const { writes, workspace } = deletion(state, kept_bytes, now);
-  return changed(state, { job: patch, build, workspace }, writes, [{ topic: "access_changed" }]);
+  const { writes, workspace } = deletion(state, { kept_bytes, made_snapshots }, now);
+  return {
+    ...changed(state, { job: patch, build, workspace }, writes, [{ topic: "access_changed" }]),
+    effects: made_snapshots.map(discard),
+  };
 };
 
 /**

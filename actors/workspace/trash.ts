@@ -4,9 +4,11 @@ import type { Statement } from "#db/engine/sql.ts";
 import { clearTimer, setTimer } from "#db/engine/timers.ts";
 import { deleteKeysByWorkspace } from "#db/users/api-keys.ts";
 import { deletePortSharesByWorkspace } from "#db/workspaces/port-shares.ts";
-import { deleteSnapshotsByWorkspace } from "#db/workspaces/snapshots.ts";
+import { deleteFilesOfSnapshots, type SnapshotRow, updateSnapshot } from "#db/workspaces/snapshots.ts";
 import type { WorkspaceRow } from "#db/workspaces/workspaces.ts";
-import type { NewBuild, WorkspaceState } from "./decision.ts";
+import type { NewBuild, WorkspaceCommand, WorkspaceState } from "./decision.ts";
+
+type Completed = Extract<WorkspaceCommand, { type: "complete" }>;
 
 /** The timer of a workspace in the trash: its files go when it is due. */
 export const EMPTY_TRASH = "empty_trash";
@@ -17,10 +19,14 @@ export const MAX_TRASHED = 20;
 export const emptiesTrash = (workspace: WorkspaceRow, { transition, kept_ms }: NewBuild): boolean =>
   workspace.trashed_until !== null && transition === "delete" && kept_ms === undefined;
 
+/** Snapshots that a module of the template has made: their rows stay until it has removed them. */
+const discarding = (made: readonly SnapshotRow[], now: number): Statement[] =>
+  made.map(({ id }) => updateSnapshot(id, { status: "deleting", updated_at: now }, { expect: 1 }));
+
 /** What a delete that ended well changes: shares and keys end with it, whether its files stay or go. */
 export const deletion = (
   { workspace, build }: WorkspaceState,
-  kept_bytes: number | undefined,
+  { kept_bytes, made_snapshots = [] }: Pick<Completed, "kept_bytes" | "made_snapshots">,
   now: number,
 ): { readonly workspace: Partial<WorkspaceRow>; readonly writes: readonly Statement[] } => {
   const { id } = workspace;
@@ -29,7 +35,12 @@ export const deletion = (
   if (build.kept_ms === null) {
     return {
       workspace: { ...gone, trashed_until: null, trashed_bytes: null },
-      writes: [...revoked, deleteSnapshotsByWorkspace(id), clearTimer("workspace", id, EMPTY_TRASH)],
+      writes: [
+        ...revoked,
+        deleteFilesOfSnapshots({ workspace_id: id }),
+        ...discarding(made_snapshots, now),
+        clearTimer("workspace", id, EMPTY_TRASH),
+      ],
     };
   }
   const trashed_until = now + build.kept_ms;

@@ -22,6 +22,7 @@ const SEALED = {
   "deploy keys": ["deploy_keys", "sealed_private_key"],
   "values of template variables": ["template_versions", "sealed_variable_values"],
   "secrets of people": ["user_secrets", "sealed_value"],
+  "states of snapshots": ["workspace_snapshots", "sealed_state"],
   "secrets of authenticator apps": ["totp_factors", "sealed_secret"],
 } as const;
 

@@ -21,6 +21,8 @@ export const workspace_snapshots = quietTable(
     /** The home backup that the files come from; null: the workspace. */
     home_backup_id: text(),
     method: text().$type<SnapshotMethod>(),
+    /** What a module of the template has made for it, and what removes it: sealed (db/workspaces/snapshot-state.ts). Empty for files. */
+    sealed_state: text().notNull().default(""),
     bytes: integer().notNull().default(0),
     error: text().notNull().default(""),
     created_by: text().notNull(),

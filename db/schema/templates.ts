@@ -101,6 +101,8 @@ export const template_versions = sqliteTable(
     /** What lists look for in the manifest: it declares an AI task; its workspaces run where the server does not start them. */
     has_ai_task: integer({ mode: "boolean" }).notNull().default(false),
     has_external_agent: integer({ mode: "boolean" }).notNull().default(false),
+    /** A template of Terraform that brings a module which copies the disks of its workspaces. */
+    has_snapshot_module: integer({ mode: "boolean" }).notNull().default(false),
     /** Empty, but in rows of versions before 0.2.0 until the first start (db/templates/variables.ts). */
     variable_values: text({ mode: "json" }).$type<Record<string, string>>().notNull().default({}),
     /** Values given to the manifest's variables, sealed; empty for none. */

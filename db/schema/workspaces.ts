@@ -90,6 +90,8 @@ export type PlannedBuild = {
     readonly snapshot_id: string;
     /** True: where the build does not succeed, the workspace keeps the files it has. */
     readonly once?: boolean;
+    /** What the template's variable `slipway_snapshot` becomes, sealed for this workspace; added by its actor. */
+    readonly sealed_value?: string;
   };
   /** Of the template version: what must do the job, and from which upload. */
   readonly provisioner: string;
@@ -127,6 +129,11 @@ export const workspace_builds = sqliteTable(
     /** The snapshot whose files it puts in place of the workspace's own, and the workspace that the snapshot is of. */
     restored_snapshot_id: text(),
     restored_workspace_id: text(),
+    /**
+     * What the template's variable `slipway_snapshot` is, sealed: that of the snapshot restored last. Each build has it from the one before, since
+     * without it the template would make empty disks. Empty for none.
+     */
+    sealed_snapshot_value: text().notNull().default(""),
     /** A later build does not do it again where this one has not succeeded: the workspace has files of its own. */
     restores_once: integer({ mode: "boolean" }).notNull().default(false),
     /** Asked for by someone who may not enter the workspace: its agents get no secrets, accounts or keys of the owner. */

@@ -50,6 +50,9 @@ const shown = {
   /** 1 when its active version declares an AI task. */
   has_ai_task: sql<number>`exists (select 1 from ${template_versions} where ${template_versions.id} = ${templates.active_version_id}
     and ${template_versions.has_ai_task} = 1)`,
+  /** 1 when its active version brings a module that copies disks. */
+  has_snapshot_module: sql<number>`exists (select 1 from ${template_versions} where ${template_versions.id} = ${templates.active_version_id}
+    and ${template_versions.has_snapshot_module} = 1)`,
 };
 
 /** A template with what its answer shows of others: {id}. */

@@ -124,10 +124,11 @@ export const listOpenImports = ofParts(
 /** The columns that are derived from a manifest, alongside the manifest itself. */
 export const manifestColumns = (
   manifest: Manifest,
-): Pick<TemplateVersionRow, "manifest" | "has_ai_task" | "has_external_agent"> => ({
+): Pick<TemplateVersionRow, "manifest" | "has_ai_task" | "has_external_agent" | "has_snapshot_module"> => ({
   manifest: JSON.stringify(manifest),
   has_ai_task: manifest.ai_task === true,
   has_external_agent: manifest.provisioner === "external" || manifest.terraform?.has_external_agent === true,
+  has_snapshot_module: manifest.terraform?.has_snapshot_module === true,
 });
 
 export const insertTemplateVersion = insertInto(template_versions);

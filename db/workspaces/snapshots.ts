@@ -66,5 +66,9 @@ export const guardSnapshot = statement<{ id: string }>(
 export const insertSnapshot = insertInto(workspace_snapshots);
 export const updateSnapshot = updateBy(workspace_snapshots, workspace_snapshots.id);
 export const deleteSnapshot = deleteBy(workspace_snapshots, workspace_snapshots.id);
-/** All of a workspace, when it is deleted. */
-export const deleteSnapshotsByWorkspace = deleteBy(workspace_snapshots, workspace_snapshots.workspace_id);
+/** Those whose files go with the workspace when it is deleted; what a module of the template has made is removed one by one: {workspace_id}. */
+export const deleteFilesOfSnapshots = statement<{ workspace_id: string }>(
+  build
+    .delete(workspace_snapshots)
+    .where(and(given(workspace_snapshots.workspace_id), eq(workspace_snapshots.sealed_state, ""))),
+);

@@ -32,6 +32,9 @@ export const SNAPSHOT_FAILPOINTS = [
   "snapshot_discarded",
 ] as const;
 
+/** On the way of a snapshot by a module of the template: made and not reported, reported and still on this machine, removed; its test reads this list. */
+export const MODULE_FAILPOINTS = ["module_applied", "module_stored", "module_removed"] as const;
+
 /** On the way of a fork: asked for, one of its workspaces made, its chats copied, its files given, its snapshot to be deleted; its test reads this list. */
 export const FORK_FAILPOINTS = ["fork_asked", "fork_made", "fork_chats", "fork_filled", "fork_ended"] as const;
 
@@ -76,6 +79,7 @@ const ALL = [
   ...BUILD_FAILPOINTS,
   ...MOVE_FAILPOINTS,
   ...SNAPSHOT_FAILPOINTS,
+  ...MODULE_FAILPOINTS,
   ...FORK_FAILPOINTS,
   ...HOME_BACKUP_FAILPOINTS,
   ...PREBUILD_FAILPOINTS,

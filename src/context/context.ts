@@ -59,6 +59,7 @@ import { findKeyForRepository, openDeployKey } from "#domain/users/deploy-keys.t
 import { hasAnyUser } from "#domain/users/first-user.ts";
 import type { HashCost } from "#domain/users/passwords.ts";
 import { reportHomeBackups } from "#domain/workspaces/home-backups.ts";
+import { dropStoredModules, moduleLoads } from "#domain/workspaces/snapshot-module.ts";
 import { RefusedChanges } from "#src/api/audit/refused.ts";
 import type { ApiContext } from "#src/api/context.ts";
 import { Addresses } from "#src/api/http/address.ts";
@@ -271,7 +272,16 @@ export class Context implements ApiContext, AsyncDisposable {
     };
     this.health = new Health({ ...base, tailnet, workers, environment, ...later });
     const equip = (request: ProvisionRequest) => equipped(this, request);
-    const workspaces = openWorkspaces({ ...base, ...agents, jobs, provisioners, equip, building: this, environment });
+    const workspaces = openWorkspaces({
+      ...base,
+      ...agents,
+      jobs,
+      provisioners,
+      equip,
+      module: moduleLoads(this),
+      building: this,
+      environment,
+    });
     this.workspaces = workspaces.workspaces;
     this.uses = workspaces.uses;
     this.snapshots = workspaces.snapshots;
@@ -411,6 +421,7 @@ export class Context implements ApiContext, AsyncDisposable {
   /** Called once the server listens and its URL is known: what was interrupted continues, and a fresh install gets its template. */
   async started(): Promise<void> {
     void dropStored(this);
+    void dropStoredModules(this);
     // Each of several nodes learns which parts are its own.
     if (this.parts === ALL_PARTS) {
       await endForbidden(this);

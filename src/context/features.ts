@@ -20,7 +20,7 @@ import { Uses } from "#actors/workspace/activity-uses.ts";
 import { WorkspaceActor } from "#actors/workspace/actor.ts";
 import { shutDownAgents } from "#actors/workspace/agent-shutdown.ts";
 import { BuildRunner, type Provisioners } from "#actors/workspace/build-runner.ts";
-import { SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
+import { type ModuleLoads, SnapshotRunner } from "#actors/workspace/snapshot-runner.ts";
 import type { Clock } from "#base/clock.ts";
 import { imageRegistry } from "#base/config/docker-settings.ts";
 import { type Config, containerAccessUrl, containersCutOff, onlyThisMachine } from "#base/config.ts";
@@ -178,6 +178,8 @@ type WorkspaceNeeds = Base &
     readonly provisioners: Provisioners;
     /** Adds what a template of Terraform needs alongside the request. */
     readonly equip: (request: ProvisionRequest) => Promise<ProvisionRequest>;
+    /** What a module of a template needs to make and remove a snapshot. */
+    readonly module: ModuleLoads;
     /** The variables this process was started with. */
     readonly environment: Readonly<Record<string, string | undefined>>;
   };
@@ -205,7 +207,13 @@ export const openWorkspaces = (parts: WorkspaceNeeds) => {
   const backups = HomeBackupStore.open({ config, clock, path: environment.PATH, recovery_key });
   const homeBackups = new HomeBackupKeeper({ ...parts, config, provisioners, workspaces: () => workspaces, backups });
   const fetch: HomeBackupKeeper["fetch"] = (...args) => homeBackups.fetch(...args);
-  const snapshots = new SnapshotRunner({ clock, provisioners, workspaces: () => workspaces, fetch });
+  const snapshots = new SnapshotRunner({
+    clock,
+    provisioners,
+    workspaces: () => workspaces,
+    fetch,
+    module: parts.module,
+  });
   const deps = { store, clock, topics, uses, automatic, builds, snapshots, encryption, accessUrl };
   const workspaces: Directory<WorkspaceActor> = new Directory((id) => new WorkspaceActor(id, deps), clock, {
     copy,

@@ -1,10 +1,10 @@
 // How a workspace comes to life. One implementation for each way (local process, Docker, another machine); the workspace actor starts
 // a build, the provisioner does it outside of any mailbox, and what returns is a message with the job it belongs to.
-import type { Manifest, ManifestResource } from "#schema/templates/manifest.ts";
+import type { Manifest, ManifestResource, ManifestVariable } from "#schema/templates/manifest.ts";
 import type { RepositoryPlan } from "#schema/templates/repository.ts";
 import type { JobTiming } from "#schema/workspaces/job.ts";
 import type { Homes, SnapshotPlace } from "./homes.ts";
-import type { TerraformWork } from "./terraform/work.ts";
+import type { TemplateArchive, TerraformWork } from "./terraform/work.ts";
 
 export type Transition = "start" | "stop" | "delete";
 
@@ -34,6 +34,8 @@ export type ProvisionRequest = {
   readonly verbose?: boolean;
   /** The files that the workspace has after this build: those of the copy, in place of its own. */
   readonly restore?: SnapshotPlace;
+  /** What the workspace was restored from last, in the words of the template's own module: JSON. */
+  readonly snapshot_value?: string;
   /** Of a delete: the files stay, with their snapshots, until another delete removes them. */
   readonly keeps_files?: boolean;
   /** Someone who may not enter the workspace asked for it: nothing of the owner's is used for it or given to it. */
@@ -119,10 +121,39 @@ export interface RepositoryImages {
   remove(names: readonly string[], signal: AbortSignal): Promise<void>;
 }
 
+/** What a module of the template needs to make and remove a snapshot. Holds secrets: never logged. */
+export type ModuleWork = {
+  readonly archive: TemplateArchive;
+  /** The template's variables and the values given to them. */
+  readonly declared: readonly ManifestVariable[];
+  readonly variables: Readonly<Record<string, string>>;
+  /** What the workspace has said there is to copy, as JSON. */
+  readonly source: string;
+  /** What it has made before; null for nothing. */
+  readonly state: string | null;
+};
+
+/** Snapshots of what only the template itself can copy, such as disks of a cloud, made by a module that it brings. */
+export interface SnapshotModule {
+  /**
+   * Makes the copy, or ends what was begun of it, and resolves with the state of the module. Rejects with ProvisionError, whose `left` is the state
+   * then.
+   */
+  make(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<string>;
+  /** Removes what was made. Rejects with ProvisionError, whose `left` is the state then. */
+  remove(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<void>;
+  /** Removes what it kept on this machine, once that is stored or empty. */
+  forget(place: SnapshotPlace): Promise<void>;
+  /** Names the snapshots of which something is kept on this machine, with the state; undefined for one that cannot be read. */
+  kept(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]>;
+}
+
 export interface Provisioner {
   readonly name: Manifest["provisioner"];
   /** Copies of the files of its workspaces; absent where it cannot make any. */
   readonly homes?: Homes;
+  /** Snapshots by code of the template, for templates that bring some. */
+  readonly module?: SnapshotModule;
   /** Absent where workspaces have no images. */
   readonly images?: RepositoryImages;
   /**

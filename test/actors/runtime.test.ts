@@ -204,6 +204,7 @@ test("[SN-23] copies take turns between people: one at a time for each, however 
     provisioners: new Map([["local", { homes: { capture } }]]) as never,
     workspaces: () => ({ ask: async () => {} }) as never,
     fetch: () => Promise.reject(new Error("none is fetched")),
+    module: { load: () => Promise.reject(new Error("there is no module")), loadMade: async () => undefined },
   });
   for (const snapshot_id of ["ann 1", "ann 2", "ann 3", "bob 1", "bob 2", "eve 1"]) {
     const owner_id = snapshot_id.slice(0, 3);

@@ -194,6 +194,7 @@ testNeeding(
       provisioners: new Map([["docker", far]]),
       workspaces: () => workspaces as never,
       fetch: () => Promise.reject(new Error("there are no backups here")),
+      module: { load: () => Promise.reject(new Error("there is no module")), loadMade: async () => undefined },
     });
     const id = uuid();
     ids.push(id);

@@ -25,6 +25,7 @@ import step22 from "./0040_home_backups.sql" with { type: "text" };
 import step23 from "./0041_dotfiles_and_deploy_keys.sql" with { type: "text" };
 import step24 from "./0042_repository_prebuilds.sql" with { type: "text" };
 import step25 from "./0043_trials.sql" with { type: "text" };
+import step26 from "./0044_snapshot_modules.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0000_release_0_2_0", step0],
@@ -53,4 +54,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0041_dotfiles_and_deploy_keys", step23],
   ["0042_repository_prebuilds", step24],
   ["0043_trials", step25],
+  ["0044_snapshot_modules", step26],
 ];

@@ -14,7 +14,7 @@ import type { Manifest } from "#schema/templates/manifest.ts";
 import type { CreateBuild } from "#schema/workspaces/build.ts";
 import { type JobStatus, jobStatus } from "#schema/workspaces/job.ts";
 import { PREBUILDS_USER_ID } from "#schema/workspaces/prebuilds.ts";
-import { whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
+import { hasFiles } from "#schema/workspaces/snapshot.ts";
 import { buildTags } from "#src/provisioners/external/tags.ts";
 import { type ParameterInput, resolveParameters } from "#src/provisioners/parameters.ts";
 import { presetWithId } from "#src/provisioners/presets.ts";
@@ -121,7 +121,7 @@ const findTrashTime = async (
   { transition, orphan, permanent, owner_id, provisioner, tags }: Deleting,
 ): Promise<{ kept_ms?: number }> => {
   if (transition !== "delete" || orphan || permanent || owner_id === PREBUILDS_USER_ID) return {};
-  if (whyNoSnapshots(provisioner) !== undefined || !isForBuiltIn(tags)) return {};
+  if (!hasFiles(provisioner) || !isForBuiltIn(tags)) return {};
   const template = await store.get(findTemplateEvenDeleted({ id: row.template_id ?? "" }));
   return template && template.trash_days > 0 ? { kept_ms: template.trash_days * DAY_MS } : {};
 };

@@ -2,11 +2,11 @@
 import { rfc3339 } from "#base/clock.ts";
 import type { ShownTemplate } from "#db/templates/templates.ts";
 import type { BuildTimeStats, Template } from "#schema/templates/template.ts";
-import { whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
+import { hasFiles, whyNoSnapshots } from "#schema/workspaces/snapshot.ts";
 import type { WakeLevel } from "#schema/workspaces/wake.ts";
 
 export const presentTemplate = (
-  { template, organization, creator, use }: ShownTemplate,
+  { template, organization, creator, use, has_snapshot_module }: ShownTemplate,
   build_time_stats: BuildTimeStats,
 ): Template => ({
   id: template.id,
@@ -49,7 +49,8 @@ export const presentTemplate = (
   snapshots_on_stop: template.snapshots_on_stop,
   default_coding_agent: template.default_coding_agent,
   home_backups: template.home_backups,
-  snapshots_unsupported: whyNoSnapshots(template.provisioner) ?? "",
+  snapshots_unsupported: whyNoSnapshots(template.provisioner, { has_snapshot_module: has_snapshot_module === 1 }) ?? "",
+  has_trash: hasFiles(template.provisioner),
   max_port_share_level: template.max_port_share_level,
   use_classic_parameter_flow: template.use_classic_parameter_flow,
   cors_behavior: template.cors_behavior,

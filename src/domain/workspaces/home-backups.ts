@@ -28,9 +28,15 @@ import { findKeeper, presentSnapshot } from "./snapshots.ts";
 
 const MAX_LISTED = 200;
 
+/** Disks that only a template can copy are not read by the server. */
+const whyNoBackups = ({ unsupported, has_files, provisioner }: Awaited<ReturnType<typeof findKeeper>>): string => {
+  if (provisioner === "terraform" && !has_files) return "Home backups are not available for Terraform templates.";
+  return unsupported.replace(/^Snapshots/, "Home backups");
+};
+
 /** Returns all home backups of a workspace, and where the next one is stored. */
 export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace): Promise<HomeBackups> => {
-  const { unsupported } = await findKeeper(ctx, place);
+  const unsupported = whyNoBackups(await findKeeper(ctx, place));
   const rows = await ctx.store.all(listHomeBackups({ workspace_id: place.id }));
   const { home_backup_interval: interval } = ctx.config;
   return {
@@ -38,7 +44,7 @@ export const readHomeBackups = async (ctx: DomainContext, place: WorkspacePlace)
     bytes: rows.reduce((sum, { added_bytes }) => sum + added_bytes, 0),
     ...(interval === undefined ? {} : { interval_ms: interval }),
     location: ctx.homeBackupStore?.place.url ?? "",
-    unsupported: unsupported.replace(/^Snapshots/, "Home backups") || (ctx.homeBackupStore ? "" : NOT_SET_UP),
+    unsupported: unsupported || (ctx.homeBackupStore ? "" : NOT_SET_UP),
   };
 };
 
@@ -49,8 +55,8 @@ export const createHomeBackup = async (
   caller: UserCaller,
 ): Promise<HomeBackup> => {
   const { homeBackupStore, store, clock } = ctx;
-  const { unsupported } = await findKeeper(ctx, place);
-  if (unsupported !== "") throw new AppError("invalid", unsupported.replace(/^Snapshots/, "Home backups"));
+  const unsupported = whyNoBackups(await findKeeper(ctx, place));
+  if (unsupported !== "") throw new AppError("invalid", unsupported);
   const backups = mustBeSetUp(homeBackupStore);
   const home = await store.get(findHome({ id: place.id }));
   if (!home) throw notFound();

@@ -5,6 +5,7 @@ import type { SnapshotWork } from "#actors/workspace/decision.ts";
 import { rfc3339 } from "#base/clock.ts";
 import { AppError, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
 import { findBuild } from "#db/workspaces/builds.ts";
 import { findJob } from "#db/workspaces/jobs.ts";
 import { findSnapshot, listRestoring, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
@@ -19,7 +20,11 @@ import {
 } from "#schema/workspaces/snapshot.ts";
 import type { DomainContext } from "../context.ts";
 
-type Kept = Pick<SnapshotWork, "provisioner"> & { readonly unsupported: string };
+type Kept = Pick<SnapshotWork, "provisioner"> & {
+  readonly unsupported: string;
+  /** The server itself can read the files, as for home backups. */
+  readonly has_files: boolean;
+};
 
 /** What keeps the workspace's files, and why it can make no copies of them; empty where it can. */
 export const findKeeper = async (ctx: DomainContext, { latest_build_id }: WorkspacePlace): Promise<Kept> => {
@@ -27,16 +32,20 @@ export const findKeeper = async (ctx: DomainContext, { latest_build_id }: Worksp
   const job = build && (await ctx.store.get(findJob({ id: build.job_id })));
   if (!job) throw notFound();
   const { provisioner } = job;
+  const version = await ctx.store.get(findTemplateVersion({ id: build.template_version_id }));
   const own = isForBuiltIn(job.tags) ? provisioner : "external";
-  const isHere = ctx.provisioners.get(own)?.homes !== undefined;
-  return { provisioner, unsupported: whyNoSnapshots(own) ?? (isHere ? "" : (whyNoSnapshots("") ?? "")) };
+  const { homes, module } = ctx.provisioners.get(own) ?? {};
+  const isHere = homes !== undefined || module !== undefined;
+  const why = whyNoSnapshots(own, version) ?? (isHere ? "" : (whyNoSnapshots("") ?? ""));
+  return { provisioner, unsupported: why, has_files: homes !== undefined };
 };
 
 /** All snapshots of a workspace, and how the next one would be made. */
 export const readSnapshots = async (ctx: DomainContext, place: WorkspacePlace): Promise<Snapshots> => {
   const { id } = place;
-  const { provisioner, unsupported } = await findKeeper(ctx, place);
-  const method = unsupported === "" ? await ctx.provisioners.get(provisioner)?.homes?.method(id) : undefined;
+  const { provisioner, unsupported, has_files } = await findKeeper(ctx, place);
+  const found = async () => (has_files ? ctx.provisioners.get(provisioner)?.homes?.method(id) : "module");
+  const method = unsupported === "" ? await found() : undefined;
   const rows = await ctx.store.all(listSnapshots({ workspace_id: id }));
   const restoring = new Set((await ctx.store.all(listRestoring({ workspace_id: id }))).map((one) => one.id));
   return {

@@ -17,6 +17,7 @@ import { mapPlan, mapState } from "./mapping/map.ts";
 import { type Mask, secretsInState } from "./mask.ts";
 import type { Program } from "./program.ts";
 import { isBare, isState, newerState, type Session } from "./session.ts";
+import { SNAPSHOT_NAME } from "./snapshot-output.ts";
 import { tokensIn } from "./state-tokens.ts";
 import { variablesFile } from "./variables.ts";
 import type { TerraformWork } from "./work.ts";
@@ -131,6 +132,9 @@ const unpack = async (
     type: declared_type ?? type ?? "",
   }));
   await session.keepVariables(variablesFile(declared, variables));
+  const { manifest, snapshot_value } = request;
+  if (manifest.terraform?.has_snapshot_module === true && snapshot_value !== undefined)
+    await session.keepValues({ [SNAPSHOT_NAME]: JSON.parse(snapshot_value) });
 };
 
 /** Plans, and answers what it will cost a day. A delete leaves out values that the template refuses (facts/terraform 1.10). */

@@ -86,6 +86,11 @@ export class Engine {
     );
   }
 
+  /** Checks the files without any values. Throws ProvisionError. */
+  async validate(): Promise<void> {
+    await this.#timed("validate", () => this.#read(["validate", "-no-color"]));
+  }
+
   /** Plans into the session's plan file. `env`: what the provider reads of the workspace. */
   async plan(stage: string, env: Readonly<Record<string, string>>, destroy = false): Promise<void> {
     const args = ["plan", "-no-color", "-input=false", "-json", "-refresh=true", `-out=${this.#session.planFile}`];

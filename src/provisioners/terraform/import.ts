@@ -14,6 +14,7 @@ import { type MappedPlan, mapPlan } from "./mapping/map.ts";
 import { MappingError } from "./mapping/mapped.ts";
 import type { Program } from "./program.ts";
 import type { Session } from "./session.ts";
+import { SNAPSHOT_FOLDER } from "./snapshot-output.ts";
 import type { TerraformSource } from "./source.ts";
 import { variablesFile } from "./variables.ts";
 import type { TemplateArchive } from "./work.ts";
@@ -22,6 +23,7 @@ const STAGES = {
   init: "Initializing Terraform Directory",
   start: "Detecting persistent resources",
   stop: "Detecting ephemeral resources",
+  module: "Checking the module for snapshots",
 } as const;
 
 /** What an import is told. Holds values of variables: never logged. */
@@ -35,6 +37,8 @@ export type ImportRequest = {
 };
 
 type ImportInput = Omit<ImportRequest, "job_id" | "archive"> & {
+  /** Of the module for snapshots, in a folder of its own. */
+  readonly moduleEngine: Engine | undefined;
   readonly program: Program;
   readonly session: Session;
   readonly engine: Engine;
@@ -49,7 +53,8 @@ const MANIFEST_LIMIT = 4 * 1024 * 1024;
 
 /** Throws ProvisionError for what the template's author has to change. */
 export const importPlan = async (input: ImportInput): Promise<TerraformImport> => {
-  const { engine, session, source, report } = input;
+  const { engine, moduleEngine, session, source, report } = input;
+  if (source.snapshot_module?.problem !== undefined) throw new ProvisionError(source.snapshot_module.problem);
   await session.keepVariables(variablesFile(source.variables, input.variables));
   await engine.init(STAGES.init);
   const cache = await packCache(session);
@@ -60,10 +65,20 @@ export const importPlan = async (input: ImportInput): Promise<TerraformImport> =
   for (const words of [...start.mapped.warnings, ...cronWarnings(start.mapped.resources)])
     report.log("warn", STAGES.start, words);
   checkAccounts(start.mapped, input.accounts);
+  if (moduleEngine) await checkModule(moduleEngine);
   const manifest = await loadManifest(input, start, stop.mapped);
   if (JSON.stringify(manifest).length > MANIFEST_LIMIT)
     throw new ProvisionError(`What the template describes has more than ${MANIFEST_LIMIT} characters.`);
   return { manifest, cache };
+};
+
+/** Rejects a module that Terraform cannot read now, so that no snapshot fails for it later. */
+const checkModule = async (engine: Engine): Promise<void> => {
+  await engine.init(STAGES.module);
+  await engine.validate().catch((error) => {
+    if (!(error instanceof ProvisionError)) throw error;
+    throw new ProvisionError(`The module in ${SNAPSHOT_FOLDER} is not valid. ${error.message}`);
+  });
 };
 
 type Half = { readonly plan: PlanDocument; readonly mapped: MappedPlan };
@@ -115,6 +130,7 @@ const loadManifest = async (
       version: program.version,
       is_dynamic: isDynamic(plan.configuration?.root_module) || parameters.some(isOnlyReadByGo),
       has_external_agent: start.has_external_agent,
+      has_snapshot_module: source.snapshot_module !== undefined,
       needs: await listNeeds(session),
       names: [...parameterNames(plan.configuration?.root_module).values()],
       targets: formTargets(plan.configuration?.root_module),

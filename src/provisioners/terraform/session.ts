@@ -23,9 +23,12 @@ const LEFT_OUT = /^(?:\.terraform\/|terraform\.tfstate|\.terraform\.tfstate|erro
 export class Session {
   /** The folder of the run. */
   readonly folder: string;
+  /** The folder of the template that is run; empty for all of it. */
+  readonly #part: string;
 
-  constructor(folder: string) {
+  constructor(folder: string, part = "") {
     this.folder = folder;
+    this.#part = part === "" ? "" : `${part}/`;
   }
 
   /** Where Terraform runs. */
@@ -53,7 +56,10 @@ export class Session {
     await mkdir(this.work, { recursive: true, mode: 0o700 });
     await withArchive(archive.path, archive.mimetype, async ({ entries }) => {
       const top = topFolder(entries);
-      const own = entries.map((entry) => ({ entry, name: entry.name.slice(top.length) }));
+      const begin = `${top}${this.#part}`;
+      const own = entries
+        .filter(({ name }) => name.startsWith(begin))
+        .map((entry) => ({ entry, name: entry.name.slice(begin.length) }));
       await this.#write(own.filter(({ name }) => !LEFT_OUT.test(name)));
     });
     if (!cache) return;
@@ -83,6 +89,12 @@ export class Session {
 
   async keepVariables(text: string): Promise<void> {
     await writeFile(this.variablesFile, text, { mode: 0o600 });
+  }
+
+  /** Values of variables, which Terraform reads on its own and takes literally. */
+  async keepValues(values: Readonly<Record<string, unknown>>): Promise<void> {
+    if (Object.keys(values).length === 0) return;
+    await writeFile(join(this.work, "slipway.auto.tfvars.json"), JSON.stringify(values), { mode: 0o600 });
   }
 
   /** Written whole or not at all. */

@@ -14,6 +14,7 @@ import {
   type Provisioner,
   type ProvisionRequest,
   type Report,
+  type SnapshotModule,
 } from "../provisioner.ts";
 import { build, planOnly } from "./build.ts";
 import { endRunning, interruptRunning } from "./command.ts";
@@ -26,6 +27,8 @@ import { KeptBuilds } from "./kept.ts";
 import { Mask } from "./mask.ts";
 import { findProgram, type Program } from "./program.ts";
 import { Session, thingsIn } from "./session.ts";
+import { TerraformModule } from "./snapshot-module.ts";
+import { SNAPSHOT_FOLDER } from "./snapshot-output.ts";
 import type { TerraformSource } from "./source.ts";
 
 export type TerraformOptions = {
@@ -58,6 +61,7 @@ export class TerraformProvisioner implements Provisioner {
   readonly #options: TerraformOptions;
   /** Answers what a template asks for certain values. */
   readonly forms: Forms;
+  readonly module: SnapshotModule;
   readonly #turns = new InitTurns();
   readonly #kept: KeptBuilds;
   #program: Promise<Program | string> | undefined;
@@ -72,6 +76,10 @@ export class TerraformProvisioner implements Provisioner {
     };
     const { clock } = options;
     this.#kept = new KeptBuilds(this.#builds, (folder) => endRunning(folder, clock, this.#limits.grace));
+    this.module = new TerraformModule(join(this.#options.root, "snapshots"), {
+      ended: (folder) => this.#endLeft(folder),
+      open: (session, report, signal) => this.#engineFor(session, report, signal),
+    });
     this.forms = new Forms(join(this.#options.root, "forms"), this.#options.formLimit, () => this.#engineOptions());
   }
 
@@ -79,9 +87,7 @@ export class TerraformProvisioner implements Provisioner {
     const session = this.#getSession(request.workspace.id);
     failpoint("build_claimed");
     return this.#kept.during(request.workspace.id, async () => {
-      // A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read.
-      interruptRunning(session.folder);
-      await endRunning(session.folder, this.#options.clock, this.#limits.grace);
+      await this.#endLeft(session.folder);
       const { engine, mask } = await this.#engineFor(session, report, signal, request.verbose);
       return build({ request, report, signal, session, engine, mask, program: await this.#found() });
     });
@@ -133,11 +139,24 @@ export class TerraformProvisioner implements Provisioner {
     mask.add(...sensitive.flatMap((one) => [request.variables[one.name], one.default]));
     try {
       await session.prepare(request.archive);
+      const moduleEngine = source.snapshot_module && (await this.#moduleEngine(session, request, report, signal));
       report.log("info", "Parsing template parameters", `${program.name} ${program.version} reads the template.`);
-      return await importPlan({ ...request, source, report, program, session, engine });
+      return await importPlan({ ...request, source, report, program, session, engine, moduleEngine });
     } finally {
       await session.remove();
     }
+  }
+
+  /** Of the template's module for snapshots, unpacked alongside the template. */
+  async #moduleEngine(
+    { folder }: Session,
+    { archive }: ImportRequest,
+    report: Report,
+    signal: AbortSignal,
+  ): Promise<Engine> {
+    const session = new Session(join(folder, "module"), SNAPSHOT_FOLDER);
+    await session.prepare(archive);
+    return (await this.#engineFor(session, report, signal)).engine;
   }
 
   async lacks(): Promise<string | undefined> {
@@ -157,12 +176,12 @@ export class TerraformProvisioner implements Provisioner {
   /** What a server before this one has left running is asked to end; what it has left of imports and old folders go. */
   async prepare(): Promise<void> {
     const { root, clock } = this.#options;
-    for (const kind of ["builds", "imports", "forms"]) {
+    for (const kind of ["builds", "snapshots", "imports", "forms"]) {
       for (const name of await namesIn(join(root, kind))) {
         const folder = join(root, kind, name);
         if (interruptRunning(folder)) log("terraform").warn("{folder} had a program of an earlier run", { folder });
-        // That of a build may hold the only copy of a state; a form's is prepared for later questions.
-        if (kind === "builds") continue;
+        // That of a build or snapshot may hold the only copy of a state; a form's is prepared for later questions.
+        if (kind === "builds" || kind === "snapshots") continue;
         const isOld = clock.now() - (await stat(folder)).mtimeMs > FOLDER_AGE_MS;
         const gone = kind === "imports" || isOld ? [folder] : await this.#listRuns(folder);
         // Anyone who asked starts over: neither makes anything.
@@ -189,6 +208,12 @@ export class TerraformProvisioner implements Provisioner {
       }
     };
     await walk(this.#plugins, 0);
+  }
+
+  /** A server before this one may have died while its Terraform went on: what that leaves must be on disk before it is read. */
+  async #endLeft(folder: string): Promise<void> {
+    interruptRunning(folder);
+    await endRunning(folder, this.#options.clock, this.#limits.grace);
   }
 
   get #builds(): string {

@@ -60,8 +60,18 @@ const fromJson = (json: string): DeclaredVariable[] => {
   );
 };
 
+/** Names of the outputs that files declare. */
+export const declaredOutputs = (files: readonly TemplateFile[]): Set<string> =>
+  new Set(
+    files.flatMap(({ name, text }) =>
+      name.endsWith(".json")
+        ? [objectIn(text).output].flat().flatMap((block) => Object.keys(block ?? {}))
+        : findBlocks(text, "output").map((one) => one.name),
+    ),
+  );
+
 const fromHcl = (text: string): DeclaredVariable[] =>
-  findBlocks(text).map(({ name, from, to }) => {
+  findBlocks(text, "variable").map(({ name, from, to }) => {
     const attributes = new Map(findAttributes(text, from, to).map(({ key, value }) => [key, value]));
     const given = attributes.get("default");
     return {
@@ -73,11 +83,16 @@ const fromHcl = (text: string): DeclaredVariable[] =>
     };
   });
 
-/** The bodies of top-level `variable "x" {` blocks. */
-const findBlocks = (text: string): { name: string; from: number; to: number }[] => {
+const HEADS = {
+  variable: /^variable\s+"?([A-Za-z_][\w-]*)"?\s*\{/,
+  output: /^output\s+"?([A-Za-z_][\w-]*)"?\s*\{/,
+} as const;
+
+/** The bodies of top-level `variable "x" {` blocks, or of another kind. */
+const findBlocks = (text: string, kind: keyof typeof HEADS): { name: string; from: number; to: number }[] => {
   const found: { name: string; from: number; to: number }[] = [];
   for (let at = 0; at < text.length; ) {
-    const [head, name] = /^variable\s+"?([A-Za-z_][\w-]*)"?\s*\{/.exec(text.slice(at, at + 512)) ?? [];
+    const [head, name] = HEADS[kind].exec(text.slice(at, at + 512)) ?? [];
     if (head !== undefined && name !== undefined) {
       const from = at + head.length;
       const to = closing(text, from);

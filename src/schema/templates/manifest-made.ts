@@ -41,6 +41,8 @@ export type MadeManifest<Resource> = {
     /** Parameters depend on each other, on their owner or on other data: they are known only by a plan. */
     readonly is_dynamic: boolean;
     readonly has_external_agent: boolean;
+    /** The folder `slipway-snapshot` holds a module that copies the disks of its workspaces. */
+    readonly has_snapshot_module?: boolean;
     /** Which secrets of the owner its files speak of: `session_token`, `ssh_key`. No others are handed to it. */
     readonly needs: readonly string[];
     /** Names of all its parameters, also of those that are asked for some values only. */

@@ -80,6 +80,7 @@ export const Template = namedObject("Template", {
   }),
   allow_dotfiles: t.Boolean({ description: "Whether its workspaces install their owner's dotfiles." }),
   snapshots_unsupported: t.String({ description: "Why its workspaces can't have snapshots; empty if they can." }),
+  has_trash: t.Boolean({ description: "Whether its deleted workspaces can stay in the trash, with their files." }),
   max_port_share_level: t.String({ description: "owner, authenticated, organization or public." }),
   use_classic_parameter_flow: t.Boolean(),
   cors_behavior: t.String(),

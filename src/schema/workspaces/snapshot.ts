@@ -6,8 +6,11 @@ import { oneOf } from "../one-of.ts";
 import { strictObject } from "../strict.ts";
 import { lineText } from "../text.ts";
 
-/** From the cheapest way to copy files to the dearest; `volume` is a second volume of a Docker Engine. */
-export const SNAPSHOT_METHODS = ["btrfs", "reflink", "archive", "volume"] as const;
+/**
+ * From the cheapest way to copy files to the dearest; `volume` is a second volume of a Docker Engine, `module` what a Terraform template does by a
+ * module of its own.
+ */
+export const SNAPSHOT_METHODS = ["btrfs", "reflink", "archive", "volume", "module"] as const;
 export type SnapshotMethod = (typeof SNAPSHOT_METHODS)[number];
 
 export const SNAPSHOT_STATUSES = ["creating", "ready", "failed", "restoring", "deleting"] as const;
@@ -26,10 +29,21 @@ export const isPassing = (reason: SnapshotReason): boolean => reason === "fork" 
 /** Snapshots a workspace can have; failed ones and snapshots of forks and home backups do not count. */
 export const MAX_SNAPSHOTS = 50;
 
-/** Why workspaces of this provisioner have no snapshots; undefined where they have. */
-export const whyNoSnapshots = (provisioner: string): string | undefined => {
-  if (provisioner === "local" || provisioner === "docker") return undefined;
-  if (provisioner === "terraform") return "Snapshots are not available for Terraform templates.";
+/** True where the server itself copies the files of workspaces: those can be in the trash and in home backups, too. */
+export const hasFiles = (provisioner: string): boolean => provisioner === "local" || provisioner === "docker";
+
+/**
+ * Why workspaces of this provisioner have no snapshots; undefined where they have. `has_snapshot_module`: the template brings a module that makes
+ * them.
+ */
+export const whyNoSnapshots = (
+  provisioner: string,
+  { has_snapshot_module = false }: { readonly has_snapshot_module?: boolean } = {},
+): string | undefined => {
+  if (hasFiles(provisioner) || (provisioner === "terraform" && has_snapshot_module)) return undefined;
+  if (provisioner === "terraform") {
+    return "Snapshots are not available for this template, because it has no folder slipway-snapshot with a Terraform module that copies its disks.";
+  }
   if (provisioner === "external") return "Snapshots are not available for workspaces that an external worker builds.";
   return "Snapshots are not available for this template, because its workspaces keep no files.";
 };
@@ -38,7 +52,7 @@ const method = named(
   "SnapshotMethod",
   oneOf(
     SNAPSHOT_METHODS,
-    "How files are copied. `btrfs` and `reflink` share unchanged data with the workspace; `archive` is a compressed file; `volume` is a second volume of the Docker Engine.",
+    "How files are copied. `btrfs` and `reflink` share unchanged data with the workspace; `archive` is a compressed file; `volume` is a second volume of the Docker Engine; `module` is a Terraform module of the template.",
   ),
 );
 
@@ -55,7 +69,10 @@ export const Snapshot = namedObject("Snapshot", {
   ),
   status: named("SnapshotStatus", oneOf(SNAPSHOT_STATUSES, "`restoring`: a build is copying its files.")),
   method: t.Optional(method),
-  bytes: t.Integer({ minimum: 0, description: "Size of the files, of an archive its own. 0 until it is ready." }),
+  bytes: t.Integer({
+    minimum: 0,
+    description: "Size of the files, of an archive its own. 0 until it is ready, and for the method `module`.",
+  }),
   error: t.String({ description: "Why it failed; empty otherwise." }),
   created_by: uuid("The user who asked for it; the workspace's owner for one made on stop."),
   created_at: time(),

@@ -98,6 +98,7 @@ export const stateWith = ({ workspace = {}, build = {}, job = {} }: Facts = {}):
     state: null,
     followed_by: null,
     kept_ms: null,
+    sealed_snapshot_value: "",
     no_user_data: false,
     restored_snapshot_id: null,
     restored_workspace_id: null,

@@ -44,6 +44,7 @@ const openRunner = () => {
     provisioners: new Map([["docker", { homes }]]) as never,
     workspaces: () => workspaces as never,
     fetch: () => Promise.reject(new Error("there are no backups here")),
+    module: { load: () => Promise.reject(new Error("there is no module")), loadMade: async () => undefined },
   });
   const saw = (line: string) => until(() => seen.includes(line), { what: line });
   return {

@@ -28,6 +28,6 @@ const shown = ({ snapshots, unsupported }: Snapshots): string =>
           plain(one.name || (one.reason === "stop" ? "(on stop)" : "")),
           one.status,
           one.created_at,
-          one.status === "ready" ? size(one.bytes) : "",
+          one.status === "ready" && one.method !== "module" ? size(one.bytes) : "",
         ]),
       );

@@ -10,7 +10,7 @@ const read = async (id: string) => {
     call("GET /workspaces/:workspace/port-share", { path }),
   ]);
   const template = await call("GET /templates/:template", { path: { template: workspace.template_id } });
-  const days = template.snapshots_unsupported === "" ? template.trash_days : 0;
+  const days = template.has_trash ? template.trash_days : 0;
   return { resources: workspace.latest_build.resources, shares, shared_with: workspace.shared_with, days };
 };
 

@@ -286,10 +286,10 @@ const Form = ({ template, again, deleted }: SettingsProps) => {
         min="0"
         max="365"
         required
-        readOnly={template.snapshots_unsupported !== ""}
+        readOnly={!template.has_trash}
         defaultValue={String(template.trash_days)}
         hint={
-          template.snapshots_unsupported === ""
+          template.has_trash
             ? "With their files. 0: files are removed with the workspace."
             : "Not available for this template: its workspaces are removed with their files."
         }

@@ -21,6 +21,7 @@ const METHODS: Record<SnapshotMethod, string> = {
   reflink: "The workspace is paused while its files are copied. Unchanged files take no space.",
   archive: "The workspace is paused while its files are copied into a compressed archive.",
   volume: "The workspace is paused while its volumes are copied. Files outside of volumes are not included.",
+  module: "The template copies its disks. The workspace keeps running: stop it first for files that are consistent.",
 };
 
 const STATUSES: Record<SnapshotStatus, string> = {
@@ -88,7 +89,8 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
         <>
           <div class="line wrap">
             <span class="dim small">
-              {data.snapshots.length} of {data.limit}, {formatSize(data.bytes)}.
+              {data.snapshots.length} of {data.limit}
+              {data.method === "module" ? "." : `, ${formatSize(data.bytes)}.`}
               {data.method ? ` ${METHODS[data.method]}` : ""}
             </span>
             <span class="push">{create}</span>
@@ -111,7 +113,7 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
                 </span>
                 <span class={one.error ? "sub t-bad" : "sub"}>
                   {one.error || STATUSES[one.status]}
-                  {hasFiles(one) && `, ${formatSize(one.bytes)}`}, <Time at={one.created_at} />
+                  {hasSize(one) && `, ${formatSize(one.bytes)}`}, <Time at={one.created_at} />
                 </span>
               </li>
             ))}
@@ -122,7 +124,9 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
   );
 };
 
-const hasFiles = ({ status }: Snapshot): boolean => status === "ready" || status === "restoring";
+/** The size of what a template has copied is not known. */
+const hasSize = ({ status, method }: Snapshot): boolean =>
+  method !== "module" && (status === "ready" || status === "restoring");
 
 const NAMES: Partial<Record<Snapshot["reason"], string>> = { stop: "Created on stop", backup: "For a backup" };
 

@@ -1,0 +1,26 @@
+// Snapshots that a module of the template makes: what a build that restores one is given, and which are to be removed with their workspace. Reads the
+// store only; called inside the workspace's own turn.
+import type { Store } from "#db/engine/store.ts";
+import { openModuleState, sealSnapshotValue } from "#db/workspaces/snapshot-state.ts";
+import { findSnapshot, listSnapshots, type SnapshotRow } from "#db/workspaces/snapshots.ts";
+import { readSnapshotOutput } from "#src/provisioners/terraform/snapshot-output.ts";
+import type { NewBuild } from "./decision.ts";
+import type { PlanDeps } from "./plan.ts";
+
+/** Adds what the template's variable becomes to a build that restores such a snapshot. */
+export const withSnapshotValue = async (
+  { store, encryption }: PlanDeps,
+  workspace_id: string,
+  build: NewBuild,
+): Promise<NewBuild> => {
+  const { restore } = build;
+  const row = restore && (await store.get(findSnapshot({ id: restore.snapshot_id })));
+  const made = row && openModuleState(encryption, row.id, row.sealed_state);
+  const value = made && readSnapshotOutput(made.state);
+  if (restore === undefined || value === undefined) return build;
+  return { ...build, restore: { ...restore, sealed_value: sealSnapshotValue(encryption, workspace_id, value) } };
+};
+
+/** Lists the snapshots that a module has made. */
+export const listMadeSnapshots = async (store: Store, workspace_id: string): Promise<SnapshotRow[]> =>
+  (await store.all(listSnapshots({ workspace_id }))).filter(({ sealed_state }) => sealed_state !== "");

@@ -1,0 +1,98 @@
+// What a module of the template is given to make and remove a snapshot: its files, the values of the template's variables, what the workspace says
+// there is to copy, and what was made before.
+import type { ModuleLoads } from "#actors/workspace/snapshot-runner.ts";
+import { log } from "#base/log.ts";
+import { openDefaults, openVariables } from "#db/templates/variables.ts";
+import { findTemplateVersion } from "#db/templates/versions.ts";
+import { openState } from "#db/workspaces/build-state.ts";
+import { findBuild } from "#db/workspaces/builds.ts";
+import { openModuleState, sealModuleState } from "#db/workspaces/snapshot-state.ts";
+import { findSnapshot } from "#db/workspaces/snapshots.ts";
+import { findWorkspace } from "#db/workspaces/workspaces.ts";
+import type { Manifest, ManifestVariable } from "#schema/templates/manifest.ts";
+import type { SnapshotPlace } from "#src/provisioners/homes.ts";
+import { ProvisionError, type SnapshotModule } from "#src/provisioners/provisioner.ts";
+import { isBare, parseSerial } from "#src/provisioners/terraform/session.ts";
+import { readSnapshotOutput } from "#src/provisioners/terraform/snapshot-output.ts";
+import { loadFiles } from "../builds/terraform-work.ts";
+import type { DomainContext } from "../context.ts";
+
+type Deps = Pick<DomainContext, "store" | "encryption" | "blobs">;
+
+/** What snapshots are made and removed with. */
+export const moduleLoads = (deps: Deps): ModuleLoads => ({
+  load: (place) => load(deps, place),
+  async loadMade(place) {
+    const row = await deps.store.get(findSnapshot({ id: place.snapshot_id }));
+    return row === undefined || row.sealed_state === "" ? undefined : (await load(deps, place)).work;
+  },
+});
+
+const load = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotPlace): ReturnType<ModuleLoads["load"]> => {
+  const { store, encryption } = deps;
+  const row = await store.get(findSnapshot({ id: snapshot_id }));
+  const made = row && openModuleState(encryption, snapshot_id, row.sealed_state);
+  const workspace = await store.get(findWorkspace({ id: workspace_id }));
+  const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
+  const template_version_id = made?.template_version_id ?? build?.template_version_id ?? "";
+  const version = await store.get(findTemplateVersion({ id: template_version_id }));
+  if (!build || !version?.manifest) throw new ProvisionError("The template version of the snapshot is gone.");
+  const source = made?.source ?? readSnapshotOutput(openState(encryption, workspace_id, build.state));
+  if (source === undefined) throw new ProvisionError(NOTHING_TO_COPY);
+  const manifest = JSON.parse(version.manifest) as Manifest;
+  const { archive } = await loadFiles(deps, version, manifest);
+  const declared = openDefaults(encryption, version.id, manifest.variables ?? []);
+  const variables = { ...readDefaults(declared), ...openVariables(encryption, version) };
+  return {
+    work: { archive, declared, variables, source, state: made?.state ?? null },
+    seal: (state) => sealModuleState(encryption, snapshot_id, { template_version_id, source, state }),
+  };
+};
+
+/** The module knows nothing of the template's own defaults. An empty text stands for null where it is no text. */
+const readDefaults = (declared: readonly ManifestVariable[]): Record<string, string> =>
+  Object.fromEntries(
+    declared.flatMap(({ name, declared_type, default: given }) =>
+      given === undefined || (given === "" && declared_type !== undefined) ? [] : [[name, String(given)]],
+    ),
+  );
+
+const NOTHING_TO_COPY =
+  "The workspace has no output slipway_snapshot, which says what there is to copy. Start it once with a template version that has one.";
+
+/** After a start of the server: what is kept of snapshots that are stored, or of which nothing is left, goes. Never rejects. */
+export const dropStoredModules = async (deps: Deps & Pick<DomainContext, "provisioners">): Promise<void> => {
+  for (const { module } of deps.provisioners.values()) {
+    if (!module) continue;
+    try {
+      for (const one of await module.kept()) await settleKept(deps, module, one);
+    } catch (error) {
+      log("snapshots").warn("what is kept of earlier snapshots cannot be looked for: {error}", { error });
+    }
+  }
+};
+
+const settleKept = async (
+  deps: Deps,
+  module: SnapshotModule,
+  { snapshot_id, state }: { readonly snapshot_id: string; readonly state: string | undefined },
+): Promise<void> => {
+  const { store, encryption } = deps;
+  const row = await store.get(findSnapshot({ id: snapshot_id }));
+  // It is still being made or removed, which returns to it.
+  if (row?.status === "creating" || row?.status === "deleting") return;
+  const place = { workspace_id: row?.workspace_id ?? "", snapshot_id };
+  if (state !== undefined && isBare(state)) return module.forget(place);
+  const made = row && openModuleState(encryption, snapshot_id, row.sealed_state);
+  const [left, known] = [state, made?.state].map((text) => (text === undefined ? undefined : parseSerial(text)));
+  const isSame = left !== undefined && known?.lineage === left.lineage;
+  if (isSame && known.serial >= left.serial) return module.forget(place);
+  if (state !== undefined && made && !isSame) {
+    // Another node has made the snapshot in the meantime.
+    const { work } = await load(deps, place);
+    await module.remove(place, { ...work, state }, new AbortController().signal);
+    return module.forget(place);
+  }
+  const words = "what snapshot {snapshot_id} has made is only in terraform/snapshots of the data folder";
+  log("snapshots").error(words, { snapshot_id });
+};

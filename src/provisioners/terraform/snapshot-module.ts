@@ -1,0 +1,146 @@
+// Snapshots of workspaces whose disks only their template can copy: the module in its folder `slipway-snapshot` is applied once for each snapshot, in
+// a folder and with a state of its own, and destroyed when the snapshot is deleted (rules TF-51 to TF-53).
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { failpoint } from "#base/failpoint.ts";
+import { log } from "#base/log.ts";
+import type { SnapshotPlace } from "../homes.ts";
+import { type ModuleWork, ProvisionError, type Report, type SnapshotModule } from "../provisioner.ts";
+import type { Engine } from "./engine.ts";
+import type { Mask } from "./mask.ts";
+import { isBare, newerState, Session } from "./session.ts";
+import { readSnapshotOutput, SNAPSHOT_FOLDER, SNAPSHOT_NAME } from "./snapshot-output.ts";
+import { declaredVariables, isTemplateFile, variablesFile } from "./variables.ts";
+
+type Deps = {
+  /** Resolves once no program of an earlier run is left in a folder. */
+  readonly ended: (folder: string) => Promise<void>;
+  readonly open: (session: Session, report: Report, signal: AbortSignal) => Promise<{ engine: Engine; mask: Mask }>;
+};
+
+const MAKING = "Creating the snapshot";
+const REMOVING = "Deleting the snapshot";
+
+export class TerraformModule implements SnapshotModule {
+  readonly #root: string;
+  readonly #deps: Deps;
+  /** Snapshots that are being worked on. */
+  readonly #busy = new Set<string>();
+
+  constructor(root: string, deps: Deps) {
+    this.#root = root;
+    this.#deps = deps;
+  }
+
+  make(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<string> {
+    return this.#during(place, work, signal, async (engine, session) => {
+      await engine.init(MAKING);
+      await engine.plan(MAKING, {});
+      await engine.apply(MAKING, {});
+      failpoint("module_applied");
+      const state = await session.state();
+      if (state === undefined || readSnapshotOutput(state) === undefined) throw new ProvisionError(NO_OUTPUT);
+      return state;
+    });
+  }
+
+  remove(place: SnapshotPlace, work: ModuleWork, signal: AbortSignal): Promise<void> {
+    return this.#during(place, work, signal, async (engine, _session, state) => {
+      if (isBare(state)) return;
+      await engine.init(REMOVING);
+      await engine.plan(REMOVING, {}, true);
+      await engine.apply(REMOVING, {});
+    });
+  }
+
+  async forget(place: SnapshotPlace): Promise<void> {
+    if (!this.#busy.has(place.snapshot_id)) await this.#session(place).remove();
+  }
+
+  async kept(): Promise<readonly { readonly snapshot_id: string; readonly state: string | undefined }[]> {
+    const names = await readdir(this.#root).catch(() => []);
+    const left: { snapshot_id: string; state: string | undefined }[] = [];
+    for (const snapshot_id of names) {
+      if (this.#busy.has(snapshot_id)) continue;
+      const session = this.#session({ snapshot_id });
+      await this.#deps.ended(session.folder);
+      const state = await session.state().catch(() => undefined);
+      left.push({ snapshot_id, state: state ?? ((await session.isEmpty()) ? "" : undefined) });
+    }
+    return left;
+  }
+
+  /** Runs the module; what fails says what is there then. */
+  async #during<T>(
+    place: SnapshotPlace,
+    work: ModuleWork,
+    signal: AbortSignal,
+    act: (engine: Engine, session: Session, state: string | null) => Promise<T>,
+  ): Promise<T> {
+    const { snapshot_id } = place;
+    const session = this.#session(place);
+    this.#busy.add(snapshot_id);
+    try {
+      await this.#deps.ended(session.folder);
+      const { engine, mask } = await this.#deps.open(session, toReport(snapshot_id), signal);
+      const state = await unpack(session, place, work, mask);
+      return await act(engine, session, state);
+    } catch (error) {
+      throw withState(error, newerState(work.state, await session.state()));
+    } finally {
+      this.#busy.delete(snapshot_id);
+    }
+  }
+
+  #session({ snapshot_id }: Pick<SnapshotPlace, "snapshot_id">): Session {
+    return new Session(join(this.#root, snapshot_id), SNAPSHOT_FOLDER);
+  }
+}
+
+/** Unpacks the module with its values and the state that is there, on top of what a run that was cut short has left. */
+const unpack = async (
+  session: Session,
+  { workspace_id, snapshot_id }: SnapshotPlace,
+  { archive, declared, variables, source, state: stored }: ModuleWork,
+  mask: Mask,
+): Promise<string | null> => {
+  await session.setAside(stored);
+  const state = newerState(stored, await session.state());
+  mask.add(...declared.filter(({ sensitive }) => sensitive).map(({ name }) => variables[name]));
+  await session.prepare(archive);
+  if (state !== null) await session.keepState(state);
+  const asked = declaredVariables(await readFiles(session.work)).map(({ name }) => name);
+  const given = declared.filter(({ name }) => asked.includes(name));
+  const typed = given.map(({ name, type, declared_type }) => ({ name, type: declared_type ?? type ?? "" }));
+  await session.keepVariables(variablesFile(typed, variables));
+  const own = {
+    [SNAPSHOT_NAME]: JSON.parse(source),
+    slipway_snapshot_id: snapshot_id,
+    slipway_workspace_id: workspace_id,
+  };
+  await session.keepValues(Object.fromEntries(Object.entries(own).filter(([name]) => asked.includes(name))));
+  return state;
+};
+
+const NO_OUTPUT = `The module in ${SNAPSHOT_FOLDER} has given no output "${SNAPSHOT_NAME}", so nothing could be restored from it.`;
+
+const readFiles = async (folder: string) =>
+  Promise.all(
+    (await readdir(folder))
+      .filter(isTemplateFile)
+      .map(async (name) => ({ name, text: await readFile(join(folder, name), "utf8") })),
+  );
+
+const withState = (error: unknown, state: string | null): ProvisionError => {
+  const message = error instanceof Error ? error.message : "The snapshot was ended.";
+  return new ProvisionError(message, "", { state }, { cause: error });
+};
+
+/** A snapshot has no log of its own: what goes wrong is in that of the server, without secrets. */
+const toReport = (snapshot_id: string): Report => ({
+  log(level, stage, output) {
+    if (level === "error" || level === "warn")
+      log("snapshots").warn("{snapshot_id}: {stage}: {output}", { snapshot_id, stage, output });
+  },
+  timing() {},
+});

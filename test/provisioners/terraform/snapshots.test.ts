@@ -1,0 +1,297 @@
+// Snapshots, forks and restores of workspaces whose disks only their template can copy: by the module that it brings, run for real.
+import { afterAll, beforeAll, expect } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Failpoint, MODULE_FAILPOINTS } from "#base/failpoint.ts";
+import { findSnapshot } from "#db/workspaces/snapshots.ts";
+import type { Template } from "#schema/templates/template.ts";
+import type { Fork } from "#schema/workspaces/fork.ts";
+import type { HomeBackups } from "#schema/workspaces/home-backup.ts";
+import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Client } from "#src/client.ts";
+import { ServerPlace } from "#test/crash/server.ts";
+import { needs, testNeeding } from "#test/support/needs.ts";
+import { noteFolder } from "#test/support/run/ledger.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { ADMIN } from "#test/support/server.ts";
+import { importVersion } from "#test/support/templates.ts";
+import {
+  makeTerraformTemplate,
+  openTerraformWorld,
+  processesWith,
+  type TerraformWorld,
+  terraformServer,
+} from "#test/support/terraform.ts";
+import { until } from "#test/support/until.ts";
+import { awaitBuild, awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
+
+const wanted = [needs.terraform];
+let world: TerraformWorld;
+beforeAll(async () => {
+  if (needs.terraform.found) world = await openTerraformWorld();
+}, 60_000);
+afterAll(() => world?.[Symbol.asyncDispose](), 60_000);
+
+/** A folder in which disks and their copies lie. */
+const tempPlace = () => {
+  const path = mkdtempSync(join(tmpdir(), "slipway-tf-disks-"));
+  noteFolder(path);
+  const names = (begin: string): string[] => readdirSync(path).filter((name) => name.startsWith(begin));
+  return {
+    path,
+    names,
+    put: (name: string, text = ""): void => writeFileSync(join(path, name), text),
+    drop: (name: string): void => rmSync(join(path, name), { force: true }),
+    read: (name: string): string => readFileSync(join(path, name), "utf8"),
+    has: (name: string): boolean => existsSync(join(path, name)),
+    [Symbol.dispose]: () => rmSync(path, { recursive: true, force: true }),
+  };
+};
+
+/** A disk is a folder with a file; what makes it empty or out of a copy is counted. */
+const template = (place: string): string => `
+terraform {
+  required_providers {
+    coder = { source = "coder/coder" }
+  }
+}
+data "coder_workspace" "me" {}
+variable "slipway_snapshot" {
+  type    = any
+  default = null
+}
+variable "place" {
+  default = "${place}"
+}
+variable "key" {
+  sensitive = true
+  default   = "cloud-key-of-the-author"
+}
+resource "terraform_data" "disk" {
+  input            = "\${var.place}/disk-\${data.coder_workspace.me.id}"
+  triggers_replace = [var.slipway_snapshot]
+  provisioner "local-exec" {
+    command     = "mkdir $DISK && if [ -n \\"$COPY\\" ]; then cp $COPY/file $DISK/file; fi; echo made >> $DISK.made"
+    environment = { DISK = self.input, COPY = try(var.slipway_snapshot.copy, "") }
+  }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "rm -rf \${self.input}"
+  }
+}
+output "slipway_snapshot" {
+  value = { disk = terraform_data.disk.output, note = "$\${untouched}" }
+}
+`;
+
+/** The copy is there when it has ended; it waits for the file \`open\`, and fails when there is a file \`fail\`. */
+const MODULE = `
+variable "slipway_snapshot" {}
+variable "slipway_snapshot_id" {
+  type = string
+}
+variable "place" {
+  type = string
+}
+variable "key" {
+  type      = string
+  sensitive = true
+}
+resource "terraform_data" "begun" {
+  input = "\${var.place}/begun-\${var.slipway_snapshot_id}"
+  provisioner "local-exec" { command = "echo made >> \${self.input}" }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "rm \${self.input}"
+  }
+}
+resource "terraform_data" "copy" {
+  input      = "\${var.place}/copy-\${var.slipway_snapshot_id}"
+  depends_on = [terraform_data.begun]
+  provisioner "local-exec" {
+    command     = "until [ -e $PLACE/open ]; do sleep 0.05; done; echo $KEY; [ ! -e $PLACE/fail ] && mkdir $COPY && cp $DISK/file $COPY/file"
+    environment = { COPY = self.input, PLACE = var.place, DISK = var.slipway_snapshot.disk, KEY = nonsensitive(var.key) }
+  }
+  provisioner "local-exec" {
+    when    = destroy
+    command = "rm -r \${self.input}"
+  }
+}
+output "slipway_snapshot" {
+  value = { copy = terraform_data.copy.output, note = var.slipway_snapshot.note }
+}
+`;
+
+const filesOf = (place: string) => ({ "main.tf": template(place), "slipway-snapshot/main.tf": MODULE });
+let made = 0;
+const makeTemplate = async (client: Client, place: string): Promise<Template> => {
+  made += 1;
+  return (await makeTerraformTemplate(client, filesOf(place), `disks-${made}`)).template;
+};
+
+const at = (id: string): string => `/api/v2/workspaces/${id}/snapshots`;
+const list = (client: Client, id: string): Promise<Snapshots> => client.get<Snapshots>(at(id));
+const settled = (client: Client, id: string): Promise<Snapshot[]> =>
+  until<Snapshot[] | undefined>(async () => {
+    const { snapshots } = await list(client, id);
+    return snapshots.every(({ status }) => status === "ready" || status === "failed") ? snapshots : undefined;
+  });
+const take = async (client: Client, id: string): Promise<Snapshot> => {
+  const { id: snapshot } = await client.post<Snapshot>(at(id), { name: "kept" });
+  const found = (await settled(client, id)).find((one) => one.id === snapshot);
+  if (!found) throw new Error("the snapshot is gone");
+  return found;
+};
+const build = async (client: Client, id: string, transition: string): Promise<void> => {
+  await createBuild(client, id, transition);
+  await awaitBuild(client, id);
+};
+
+testNeeding(
+  wanted,
+  "[TF-51] the template's module makes snapshots, restores and forks, and removes what it has made",
+  async () => {
+    using place = tempPlace();
+    place.put("open");
+    const { admin, server } = world;
+    const used = await makeTemplate(admin, place.path);
+    expect([used.snapshots_unsupported, used.has_trash]).toEqual(["", false]);
+    const { id } = await createWorkspace(admin, used.id, "disks");
+    await awaitBuild(admin, id);
+    const disk = `disk-${id}`;
+    place.put(`${disk}/file`, "one");
+    const snapshot = await take(admin, id);
+    expect(snapshot).toMatchObject({ status: "ready", method: "module", error: "" });
+    expect(place.read(`copy-${snapshot.id}/file`)).toBe("one");
+    const { store } = contextOf(server);
+    expect((await store.get(findSnapshot({ id: snapshot.id })))?.sealed_state).toStartWith("v1.");
+    await until(() => readdirSync(join(server.directory, "terraform", "snapshots")).length === 0);
+    const { unsupported } = await admin.get<HomeBackups>(`/api/v2/workspaces/${id}/home-backups`);
+    expect(unsupported).toBe("Home backups are not available for Terraform templates.");
+
+    place.put(`${disk}/file`, "two");
+    await admin.post(`${at(id)}/${snapshot.id}/restore`, {});
+    await awaitWorkspace(
+      admin,
+      id,
+      ({ latest_build }) => latest_build.transition === "start" && latest_build.status === "running",
+    );
+    expect(place.read(`${disk}/file`)).toBe("one");
+    await admin.delete(`${at(id)}/${snapshot.id}`);
+    await until(async () => (await list(admin, id)).snapshots.length === 0);
+    expect([place.names("copy-"), place.names("begun-")]).toEqual([[], []]);
+    // Its disk is the one that was restored, and no other one is made for it, although the snapshot is gone.
+    place.put(`${disk}/file`, "three");
+    await build(admin, id, "stop");
+    expect(place.read(`${disk}/file`)).toBe("three");
+    expect(place.read(`${disk}.made`)).toBe("made\nmade\n");
+
+    const forks = `/api/v2/workspaces/${id}/forks`;
+    const forked = await admin.post<Fork>(forks, { start: true });
+    const fork = forked.copies[0]?.workspace_id ?? "";
+    await until(async () => (await admin.get<Fork>(`${forks}/${forked.id}`)).status === "ready");
+    expect(place.read(`disk-${fork}/file`)).toBe("three");
+    await until(() => place.names("copy-").length === 0);
+    expect(place.read(`disk-${fork}.made`)).toBe("made\n");
+
+    await take(admin, id);
+    for (const one of [fork, id]) {
+      await createBuild(admin, one, "delete");
+      await awaitWorkspace(admin, one, ({ latest_build }) => latest_build.status === "deleted");
+    }
+    await until(() => [...place.names("copy-"), ...place.names("begun-")].length === 0);
+    expect(place.names("disk-").filter((name) => !name.endsWith(".made"))).toEqual([]);
+  },
+  90_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-52] [SN-7] a module that cannot be used fails the import, and what one made before it failed is removed",
+  async () => {
+    using place = tempPlace();
+    const { admin } = world;
+    const files = filesOf(place.path);
+    const broken = [
+      { ...files, "main.tf": files["main.tf"].replace(/output[\s\S]*$/, "") },
+      { ...files, "main.tf": files["main.tf"].replace("default = null", "") },
+      { ...files, "slipway-snapshot/main.tf": `${MODULE}variable "size" {}` },
+      { ...files, "slipway-snapshot/main.tf": MODULE.replace("var.slipway_snapshot.disk", "var.disk") },
+    ];
+    const errors = await Promise.all(broken.map(async (one) => (await importVersion(admin, one)).job.error));
+    expect(errors.slice(0, 3)).toEqual([
+      'The folder slipway-snapshot needs an output "slipway_snapshot" in the template.',
+      'The folder slipway-snapshot needs a variable "slipway_snapshot" with the default null in the template.',
+      'The variable "size" of slipway-snapshot needs a default, or a variable of the same name in the template.',
+    ]);
+    expect(errors[3]).toStartWith("The module in slipway-snapshot is not valid.");
+    expect(errors[3]).toContain("Reference to undeclared input variable");
+
+    const { "main.tf": alone } = files;
+    const plain = await makeTerraformTemplate(admin, { "main.tf": alone }, "disks-alone");
+    expect(plain.template.snapshots_unsupported).toContain("no folder slipway-snapshot");
+
+    place.put("open");
+    place.put("fail");
+    const { id } = await createWorkspace(admin, (await makeTemplate(admin, place.path)).id, "fails");
+    await awaitBuild(admin, id);
+    const failed = await take(admin, id);
+    expect(failed.status).toBe("failed");
+    expect(failed.error).toContain("local-exec provisioner error");
+    expect(failed.error).not.toContain("cloud-key-of-the-author");
+    expect([place.names("begun-"), place.names("copy-")]).toEqual([[], []]);
+    await admin.delete(`${at(id)}/${failed.id}`);
+    await until(async () => (await list(admin, id)).snapshots.length === 0);
+    await createBuild(admin, id, "delete");
+    await awaitWorkspace(admin, id, ({ latest_build }) => latest_build.status === "deleted");
+  },
+  90_000,
+);
+
+testNeeding(
+  wanted,
+  "[TF-53] a server that is killed while a module makes or removes a snapshot ends that, and makes nothing twice",
+  async () => {
+    using folder = tempPlace();
+    using place = tempPlace();
+    await using server = await ServerPlace.make();
+    const env = { ...terraformServer(folder.path).env, HOME: folder.path };
+    await server.start({ env });
+    const client = await server.client.signIn(ADMIN.email, ADMIN.password);
+    const { id } = await createWorkspace(client, (await makeTemplate(client, place.path)).id, "killed");
+    await awaitBuild(client, id);
+    place.put(`disk-${id}/file`, "one");
+    const snapshots = join(server.directory, "terraform", "snapshots");
+    const startUntil = async (point: Failpoint): Promise<void> => {
+      await server.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
+    };
+    const died = async (): Promise<string> => (await server.newest.ended).signal;
+    // In the middle of its apply.
+    const { id: snapshot } = await client.post<Snapshot>(at(id), { name: "kept" });
+    await until(() => place.names("begun-").length === 1);
+    server.newest.kill("SIGKILL");
+    await died();
+    place.put("open");
+    const [applied, stored, removed] = MODULE_FAILPOINTS;
+    for (const point of [applied, stored]) {
+      await startUntil(point);
+      expect([point, await died()]).toEqual([point, "SIGKILL"]);
+      expect(place.read(`copy-${snapshot}/file`)).toBe("one");
+    }
+    await startUntil(removed);
+    expect(await settled(client, id)).toMatchObject([{ id: snapshot, status: "ready" }]);
+    expect(place.read(`begun-${snapshot}`)).toBe("made\n");
+    await until(() => readdirSync(snapshots).length === 0);
+    await client.delete(`${at(id)}/${snapshot}`).catch(() => {});
+    expect(await died()).toBe("SIGKILL");
+    await server.start({ env });
+    await until(async () => (await list(client, id)).snapshots.length === 0);
+    expect([place.names("copy-"), place.names("begun-"), readdirSync(snapshots)]).toEqual([[], [], []]);
+    await createBuild(client, id, "delete");
+    await awaitWorkspace(client, id, ({ latest_build }) => latest_build.status === "deleted");
+    await server.stop();
+    expect(processesWith(folder.path)).toEqual([]);
+  },
+  240_000,
+);
