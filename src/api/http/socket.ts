@@ -27,6 +27,12 @@ const CUT_BYTES = 4 * 1024 * 1024;
 const MAX_MESSAGE_BYTES = CUT_BYTES + 64 * 1024;
 /** The longest message of an app, where no setting is read. */
 const MAX_APP_MESSAGE_BYTES = 32 * 1024 * 1024;
+/** Frames that a client may send at a time, and each second; an agent's carry everything of its workspace. What comes beyond waits on its side. */
+const BURST_FRAMES = 20_000;
+const FRAMES_PER_SECOND = 10_000;
+const AGENT_FACTOR = 10;
+/** The time is looked at once for so many. */
+const LOOK_EVERY_FRAMES = 256;
 /** A reader that was told to go may take this long to read the rest and why; then it is cut. */
 const FAREWELL_MS = 120_000;
 /** All readers that were told to go may keep this much waiting together; beyond it the first of them are cut. */
@@ -83,10 +89,18 @@ export class Socket {
   /** The topics it follows, under the names `Sockets` keeps. */
   topics: readonly string[] = NO_TOPICS;
   #farewell: { code: number; reason: string } | undefined;
+  /** Its handler takes nothing more; it has sent more frames than it may. */
+  #isPaused = false;
+  #isHeld = false;
+  #frames = 0;
+  #credit: number;
+  #counted_at: number;
 
   constructor(raw: Raw, sockets: Sockets) {
     this.#raw = raw;
     this.#sockets = sockets;
+    this.#credit = BURST_FRAMES * this.#factor;
+    this.#counted_at = sockets.clock.monotonic();
   }
 
   /** Sends one frame. False when the socket is closed or was closed now because its reader is too slow. */
@@ -105,11 +119,37 @@ export class Socket {
 
   /** Takes nothing more from the client until `resume`: what it sends waits on its side. Messages that are read already still come. */
   pause(): void {
+    this.#isPaused = true;
     this.#raw.pause();
   }
 
   resume(): void {
-    this.#raw.resume();
+    this.#isPaused = false;
+    if (!this.#isHeld) this.#raw.resume();
+  }
+
+  /** Counts a frame of the client's, pings too: each takes its time from everyone else. A client that sends too many is not read for a while. */
+  received(): void {
+    this.#frames += 1;
+    if (this.#frames < LOOK_EVERY_FRAMES || this.#isHeld) return;
+    const { clock } = this.#sockets;
+    const now = clock.monotonic();
+    const rate = (FRAMES_PER_SECOND * this.#factor) / 1_000;
+    const gained = (now - this.#counted_at) * rate;
+    this.#credit = Math.min(this.#credit + gained, BURST_FRAMES * this.#factor) - this.#frames;
+    this.#frames = 0;
+    this.#counted_at = now;
+    if (this.#credit >= 0) return;
+    this.#isHeld = true;
+    this.#raw.pause();
+    clock.after(-this.#credit / rate, () => {
+      this.#isHeld = false;
+      if (!this.#isPaused && !this.closing) this.#raw.resume();
+    });
+  }
+
+  get #factor(): number {
+    return this.#raw.data.agent ? AGENT_FACTOR : 1;
   }
 
   /** Frames published to this topic reach the socket until it closes. */
@@ -355,9 +395,12 @@ export class Sockets {
     message: (raw: Raw, data: string | Buffer): void => {
       const { socket, app, handler } = raw.data;
       if (!socket || socket.closing) return;
+      socket.received();
       if (!app && data.length > MAX_MESSAGE_BYTES) socket.close(CLOSE.tooBig, "the message is too large");
       else handler.message?.(socket, data);
     },
+    ping: (raw: Raw): void => raw.data.socket?.received(),
+    pong: (raw: Raw): void => raw.data.socket?.received(),
     drain: (raw: Raw): void => {
       const { socket } = raw.data;
       if (!socket) return;

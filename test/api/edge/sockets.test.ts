@@ -2,8 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { deflateRawSync } from "node:zlib";
 import { systemClock } from "#base/clock.ts";
+import { Sockets } from "#src/api/http/socket.ts";
 import { Client } from "#src/client.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { ManualClock } from "#test/support/manual-clock.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { startTestServer } from "#test/support/server.ts";
@@ -128,4 +130,41 @@ test("[HT-18] after a storm of connections nothing is left of them", async () =>
   expect(topics.size).toBe(heard);
   expect(contextOf(server).requests.size).toBe(0);
   expect(agents).toBeDefined();
+});
+
+test("[SK-6] a client that sends more frames than it may is not read for a while, and loses nothing by it", async () => {
+  const clock = new ManualClock();
+  const sockets = new Sockets(clock);
+  let messages = 0;
+  const served = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: (request) =>
+      sockets.upgrade(request, {
+        message: () => {
+          messages += 1;
+        },
+      }),
+    websocket: sockets.websocket as never,
+  });
+  sockets.attach(served as never);
+  using _stopped = { [Symbol.dispose]: () => void served.stop(true) };
+  using connection = new RawConnection(served.url);
+  connection.send(handshake("/"));
+  await connection.until((text) => text.includes("\r\n\r\n"));
+  const [ping, count] = [frame(9, ""), 400_000];
+  connection.send(Buffer.concat(Array.from({ length: count }, () => ping)));
+  connection.send(frame(1, "last"));
+  const pongs = (): number => (connection.received.length - connection.received.indexOf("\r\n\r\n") - 4) / 2;
+  await until(() => pongs() > 19_000);
+  // What it has read already still counts; the rest waits.
+  for (let before = -1; before !== pongs(); await new Promise((resolve) => setImmediate(resolve))) before = pongs();
+  expect(pongs()).toBeLessThan(count - 100_000);
+  expect(messages).toBe(0);
+  await until(() => {
+    clock.advance(10_000);
+    return messages === 1;
+  });
+  // The server's own pings are among them.
+  expect(pongs()).toBeGreaterThanOrEqual(count);
 });
