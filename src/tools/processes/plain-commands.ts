@@ -7,10 +7,13 @@ const KEYWORDS = new Set(
   "if then else elif fi for while until do done case esac in function select time coproc".split(" "),
 );
 
+/** Each is compared with every rule while everyone else waits. */
+const MAX_COMMANDS = 200;
+
 /** One simple command: the program and its arguments as the shell would pass them. */
 export type Words = readonly string[];
 
-/** All simple commands of a list or pipeline in their order; undefined when anything in it is not plain. */
+/** All simple commands of a list or pipeline in their order; undefined when anything in it is not plain, and for more than 200. */
 export const plainCommands = (text: string): readonly Words[] | undefined => {
   const commands: string[][] = [[]];
   let word: string | undefined;
@@ -36,6 +39,7 @@ export const plainCommands = (text: string): readonly Words[] | undefined => {
       const operator = /^(?:&&|\|\||[;|\n])/.exec(text.slice(at, at + 2))?.[0];
       if (operator === undefined || text.startsWith("|&", at)) return undefined;
       endWord();
+      if (commands.length >= MAX_COMMANDS) return undefined;
       commands.push([]);
       at += operator.length;
     }
