@@ -205,8 +205,8 @@ test("[OP-17] doctor says when a proxy is not named", async () => {
   using place = tempDirectory();
   const asked = ["doctor", "--data-dir", join(place.path, "data"), "--address", "127.0.0.1:0"];
   const behind = [...asked, "--access-url", "https://slipway.example.com"];
-  expect((await runHere(behind)).printed).toContain("a proxy that trusted_proxies does not name");
-  expect((await runHere([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not name");
+  expect((await runHere(behind)).printed).toContain("a proxy that trusted_proxies does not list");
+  expect((await runHere([...behind, "--trusted-proxies", "127.0.0.1"])).printed).not.toContain("does not list");
 });
 
 const tools = [needs.openssl, needs.curl];

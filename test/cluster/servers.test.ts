@@ -62,7 +62,7 @@ testNeeding(
             () => "made",
             (error: Error) => error.message,
           );
-    expect(refused).toContain("A cluster has no local workspaces");
+    expect(refused).toContain("Local workspaces are not available in a cluster");
 
     const killed_at = performance.now();
     one.signal("SIGKILL");

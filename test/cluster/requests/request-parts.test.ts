@@ -124,7 +124,7 @@ testNeeding(
     const error = await asked;
     expect(error).toBeInstanceOf(ApiError);
     expect(error).toMatchObject({ status: 503 });
-    expect(error.message).toContain("Another server does this now");
+    expect(error.message).toContain("Another server is handling this now");
     expect(stands.outcomes).toEqual(["moved"]);
     expect([await nodes.tokens(), await nodes.noted()]).toEqual([[], ["before"]]);
   },

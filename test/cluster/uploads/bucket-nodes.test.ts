@@ -160,6 +160,6 @@ test("[CL-34] half of the settings, and a bucket alongside one server's data dir
     expect(() => load(rest)).toThrow(UsageError);
   }
   const { SLIPWAY_DATABASE_URL: _, ...alone } = whole;
-  expect(() => load(alone)).toThrow("uploads of one server are in its data directory");
+  expect(() => load(alone)).toThrow("a single server stores uploads in its data directory");
   expect(() => load({ ...whole, SLIPWAY_S3_PREFIX: "no-slash" })).toThrow(UsageError);
 });

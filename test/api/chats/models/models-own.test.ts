@@ -118,7 +118,7 @@ test("[MO-34] a queued message whose model is lost goes to the default one, and 
   expect(call.body).toMatchObject({ model: "test-model" });
   const now = await world.owner.get<Chat>(`/api/v2/chats/${chat.id}`);
   expect(now.last_model_config_id).toBe(fallback.model.id);
-  expect(now.warnings).toEqual([expect.stringContaining("meant for the model")]);
+  expect(now.warnings).toEqual([expect.stringContaining("asked for the model")]);
   call.say({ text: "by default" }, { finish: "stop" }).end();
   await follower.until(({ status, history }) => status === "waiting" && history.at(-1) === "assistant: by default");
   expect(await warnings()).toHaveLength(1);
