@@ -102,7 +102,7 @@ const Row = ({ budget, raise, again }: RowProps) => {
       </span>
       <span class="sub clip">
         {extra > 0 && <>Raised by {formatAmount(unit, extra)} for this period. </>}
-        {reserved > 0 && <>Open calls may use {formatAmount(unit, reserved)}. </>}
+        {reserved > 0 && <>Reserved for calls in progress: {formatAmount(unit, reserved)}. </>}
         Resets <Time at={resets_at} />
       </span>
     </li>
@@ -130,7 +130,7 @@ const RaiseBudget = ({ budget, onClose }: { budget: Budget; onClose: () => void 
         min={0}
         step={budget.unit === "usd" ? "0.01" : "1"}
         required
-        hint="For the current period only. Chats that wait for it continue."
+        hint="For the current period only. Chats that are waiting for this budget continue."
         error={problems.amount}
       />
     )}
