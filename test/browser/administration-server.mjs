@@ -120,7 +120,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
 
   await page.goto(at("/admin/settings"));
   await page.getByLabel("Find settings").fill("data_dir");
-  await page.getByText("by SLIPWAY_DATA_DIR").waitFor();
+  await page.getByText("from SLIPWAY_DATA_DIR").waitFor();
   await look("admin-settings");
 
   await page.goto(at("/admin/backups"));
