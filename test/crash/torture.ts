@@ -23,7 +23,10 @@ import { checks as serverNetworks } from "./cluster/server-networks.ts";
 import { checks as serverNodes } from "./cluster/server-nodes.ts";
 import { checks as serverReaders } from "./cluster/server-readers.ts";
 import { checks as serverBackup } from "./disk/server-backup.ts";
+import { checks as daemonKills } from "./engine/daemon-kills.ts";
+import { checks as engineBuilds } from "./engine/engine-builds.ts";
 import { checks as serverEngine } from "./engine/server-engine.ts";
+import { checks as serverOnDocker } from "./engine/server-on-docker.ts";
 import { checks as serverSessions } from "./network/server-sessions.ts";
 import { checks as serverConnections } from "./server-connections.ts";
 import { checks as serverCrash } from "./server-crash.ts";
@@ -98,6 +101,10 @@ const PLAN: readonly { name: string; numbers: string; rounds: number; full: numb
   { name: "cluster: a reader that stops", numbers: "40", rounds: 10, full: 50 },
   { name: "docker: engine killed", numbers: "-", rounds: 1, full: 10 },
   { name: "docker: engine killed, containers live on", numbers: "-", rounds: 1, full: 10 },
+  { name: "docker: killed while it builds", numbers: "-", rounds: 1, full: 10 },
+  { name: "docker: server killed", numbers: "-", rounds: 1, full: 10 },
+  { name: "docker: daemon killed", numbers: "-", rounds: 1, full: 10 },
+  { name: "local: daemon killed", numbers: "-", rounds: 1, full: 10 },
   { name: "network: sessions through kills", numbers: "-", rounds: 4, full: 60 },
   { name: "tokens: time of a refusal", numbers: "31", rounds: 100_000, full: 100_000 },
   { name: "API fuzz: values for every operation", numbers: "37, 38", rounds: 20, full: 500 },
@@ -143,7 +150,7 @@ const CHECKS: readonly AnyCheck[] = [
   ...serverNetworks,
   ...serverNodes,
   ...serverReaders,
-  ...serverEngine,
+  ...[...serverEngine, ...engineBuilds, ...serverOnDocker, ...daemonKills],
   ...serverSessions,
   ...workspaceModel,
   ...tokenTiming,

@@ -61,8 +61,14 @@ export const httpGitHost = (git: string, root: string, counts: (token: string) =
   return { url: new URL(server.url), [Symbol.dispose]: () => void server.stop(true) };
 };
 
-/** An ssh server that lets this user in with one key, and with keys that are added later. */
-export const sshHost = async (sshd: string, keygen: string, folder: string, public_key: string) => {
+/** An ssh server that lets this user in with one key, and with keys that are added later. `address` is where containers reach this machine. */
+export const sshHost = async (
+  sshd: string,
+  keygen: string,
+  folder: string,
+  public_key: string,
+  address = "127.0.0.1",
+) => {
   const [hostKey, keys, config] = ["host", "authorized", "config"].map((name) => join(folder, name)) as [
     string,
     string,
@@ -90,7 +96,7 @@ export const sshHost = async (sshd: string, keygen: string, folder: string, publ
     socket.pipe(child.stdin);
     child.stdout.pipe(socket);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as { port: number };
   return {
     /** As hosts take deploy keys: this key reads and writes this repository alone, by `git-shell`. */
@@ -99,8 +105,8 @@ export const sshHost = async (sshd: string, keygen: string, folder: string, publ
       appendFileSync(keys, `restrict,command="${guard.replaceAll('"', '\\"')}" ${key}\n`);
     },
     /** For a person's own configuration: the host by another name. */
-    configuration: (name: string) => `Host ${name}\n  HostName 127.0.0.1\n  Port ${port}\n  User ${user}\n`,
-    url: (path: string) => `ssh://${user}@127.0.0.1:${port}${path}`,
+    configuration: (name: string) => `Host ${name}\n  HostName ${address}\n  Port ${port}\n  User ${user}\n`,
+    url: (path: string) => `ssh://${user}@${address}:${port}${path}`,
     /** What sshd has written. */
     log: () => heard,
     [Symbol.dispose]: () => void server.close(),

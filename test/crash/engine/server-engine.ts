@@ -74,6 +74,8 @@ const OPERATIONS = {
   return: {
     ask: ({ admin }, id) => admin.post(at(id, "restore"), {}),
     ended: succeeded,
+    // It is out of the trash, and what failed is the stop that it begins with.
+    again: (world, id) => world.build(id, "stop"),
   },
   start: {
     ask: ({ admin }, id) => admin.post(at(id, "builds"), { transition: "start" }),
@@ -91,7 +93,7 @@ const PUT_FILES = /^PUT \/containers\/[^/]+\/archive/;
 const GET_FILES = /^GET \/containers\/[^/]+\/archive/;
 
 /** In an order in which each finds the workspace as the one before has left it. */
-export const POINTS: readonly Point[] = [
+const POINTS: readonly Point[] = [
   { operation: "snapshot", place: "paused", call: new RegExp(`${CONTAINER}/pause`), moment: "done" },
   { operation: "snapshot", place: "copying", call: PUT_FILES, moment: "copying" },
   { operation: "snapshot", place: "copied", call: new RegExp(`${CONTAINER}/unpause`), moment: "asked" },
@@ -150,7 +152,7 @@ const killEngineAt = async (world: EngineWorld, id: string, point: Point, word: 
 };
 
 /** Kills the engine at each point, `rounds` times. Returns what was seen, in one line. */
-export const serverEngine = async ({ rounds, log }: CheckOptions, ...options: string[]): Promise<string> => {
+const serverEngine = async ({ rounds, log }: CheckOptions, ...options: string[]): Promise<string> => {
   await using world = await EngineWorld.open(...options);
   let repeated = 0;
   for (let round = 1; round <= rounds; round++) {

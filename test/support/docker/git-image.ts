@@ -7,11 +7,11 @@ import { IMAGE } from "./docker-world.ts";
 /** The image of the tests with git. */
 export const GIT_IMAGE = "slipway-test-git:1";
 
-/** Git, what fetches over http, and their libraries, as a tar. */
+/** Git, what fetches over http and ssh, and their libraries, as a tar. */
 const GIT_FILES = `
 core=$(git --exec-path)
-programs="$(command -v git) $core/git $core/git-remote-http $core/git-remote-https $core/git-submodule $core/git-sh-setup $core/git-sh-i18n"
-libraries=$(ldd $core/git $core/git-remote-http | grep -o '/[^ ]*' | grep -v ':$' | sort -u)
+programs="$(command -v git) $(command -v ssh || true) $core/git $core/git-remote-http $core/git-remote-https $core/git-submodule $core/git-sh-setup $core/git-sh-i18n"
+libraries=$(ldd $core/git $core/git-remote-http $(command -v ssh || true) | grep -o '/[^ ]*' | grep -v ':$' | sort -u)
 tar -chPf - $programs $libraries 2>/dev/null || true
 `;
 

@@ -1,0 +1,76 @@
+// A private repository over ssh and an account's private dotfiles in a container of a real Docker Engine: the deploy key opens the one, the account's
+// key the other, and neither is left in the container.
+import { expect } from "bun:test";
+import { systemClock } from "#base/clock.ts";
+import type { DeployKey } from "#schema/users/deploy-key.ts";
+import type { GitSshKey } from "#schema/users/git-ssh-key.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { sshHost } from "#test/api/external-auth/git-hosts.ts";
+import { openGitWorld } from "#test/repositories/world.ts";
+import { awaitAgent, deleteAll, openDockerWorld, shell } from "#test/support/docker/docker-world.ts";
+import { PRIVATE as env, GIT_IMAGE, gatewayOf, makeGitImage } from "#test/support/docker/git-image.ts";
+import { compiled, needs, testNeeding } from "#test/support/needs.ts";
+import { one } from "#test/support/one-server.ts";
+import { tempDirectory } from "#test/support/server.ts";
+
+/** Both halves are tested without containers in every run. */
+const asked = {
+  found: Bun.env.SLIPWAY_TEST_PRIVATE_REPOSITORY === "1",
+  reason: "is asked for with SLIPWAY_TEST_PRIVATE_REPOSITORY=1",
+  file: "",
+};
+
+testNeeding(
+  [asked, needs.docker, needs.git, needs.ssh, needs.sshd, needs.sshKeygen, one("engine"), compiled],
+  "[DK-2] [DK-3] [DF-2] [DF-4] a container clones a private repository with its deploy key, after it has installed private dotfiles with the account's key",
+  async () => {
+    const engine = new Engine(needs.docker.file, systemClock);
+    await engine.connect();
+    await makeGitImage(engine);
+    const address = await gatewayOf(engine);
+    using git = openGitWorld(() => false);
+    using place = tempDirectory();
+    using host = await sshHost(needs.sshd.file, needs.sshKeygen.file, place.path, "", address);
+    // It sees what dotfiles have set, so they were there before.
+    const devcontainer = { image: GIT_IMAGE, onCreateCommand: "cat ~/.marker > seen; git config alias.last > alias" };
+    await git.publish("app", { "README.md": "app", ".devcontainer.json": JSON.stringify(devcontainer) });
+    await git.publish("dotfiles", { ".marker": "mine\n", ".gitconfig": "[alias]\n\tlast = log -1\n" });
+    await using world = await openDockerWorld(env);
+    const { admin } = world;
+    const url = host.url(git.bare("app"));
+    const key = await admin.post<DeployKey>("/api/v2/users/me/deploy-keys", { url });
+    host.authorize(key.public_key, git.bare("app"));
+    const { public_key } = await admin.get<GitSshKey>("/api/v2/users/me/gitsshkey");
+    host.authorize(public_key, git.bare("dotfiles"));
+    await admin.put("/api/v2/users/me/dotfiles", { url: host.url(git.bare("dotfiles")) });
+
+    const { id, template_name } = await admin.post<Workspace>("/api/v2/users/me/workspaces", {
+      name: "app",
+      repository: { url },
+    });
+    expect(template_name).toBe("repository");
+    const { agent_id, workspace } = await awaitAgent(admin, id);
+    const look = async (command: string): Promise<string[]> =>
+      (await shell(admin, agent_id, command)).split(/\s*\n\s*/);
+    expect(await look("cat seen alias; git remote get-url origin; readlink ~/.marker")).toEqual([
+      "mine",
+      "log -1",
+      url,
+      "/home/dev/.config/slipway/dotfiles/.marker",
+    ]);
+    // To push it needs no more than the key.
+    expect(
+      await look(
+        "git -c user.name=ada -c user.email=a@example.com commit -q --allow-empty -m more && git push -q 2>&1; git status -sb | head -n 1",
+      ),
+    ).toEqual(["## main...origin/main"]);
+    expect(
+      await look("grep -rl 'BEGIN OPENSSH' / --exclude-dir=proc --exclude-dir=sys 2>/dev/null; echo none"),
+    ).toEqual(["none"]);
+    const { scripts = [] } = workspace.latest_build.resources[0]?.agents?.[0] ?? {};
+    expect(scripts.map(({ display_name }) => display_name).slice(0, 2)).toEqual(["Dotfiles", "Repository"]);
+    await deleteAll(world, id);
+  },
+  120_000,
+);

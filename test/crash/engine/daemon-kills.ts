@@ -1,0 +1,294 @@
+// The daemon of a workspace is killed in the middle of what is done with its files, in a process of this machine and in a container: the operation
+// ends as it would have, and the daemon returns.
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { systemClock } from "#base/clock.ts";
+import type { Chat } from "#schema/chats/chat.ts";
+import type { Trial } from "#schema/chats/trial.ts";
+import type { Fork } from "#schema/workspaces/fork.ts";
+import type { HomeBackup } from "#schema/workspaces/home-backup.ts";
+import type { Snapshot } from "#schema/workspaces/snapshot.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import type { Client } from "#src/client.ts";
+import { Engine } from "#src/provisioners/docker/engine.ts";
+import { agentOf, BINARY, IMAGE, shell } from "#test/support/docker/docker-world.ts";
+import { addWritingModel, startWritingModel } from "#test/support/models/writing-model.ts";
+import { compiled, needs } from "#test/support/needs.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { until } from "#test/support/until.ts";
+import { ServerPlace } from "../server.ts";
+import { enter } from "../server-world.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+
+/** Where workspaces run, and how their daemon is found. */
+type Kind = {
+  readonly template: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** The process of the daemon; undefined while there is none. */
+  readonly daemon: (place: ServerPlace, id: string) => Promise<number | undefined>;
+  /** Whether the workspace stands still now. */
+  readonly isFrozen: (place: ServerPlace, id: string) => Promise<boolean>;
+};
+
+const stateOf = (pid: number | undefined): string => {
+  try {
+    return /\) (\w) /.exec(readFileSync(`/proc/${pid}/stat`, "utf8"))?.[1] ?? "";
+  } catch {
+    return "";
+  }
+};
+
+const LOCAL: Kind = {
+  template: "provisioner: local\nresources: [{name: main, agents: [{name: main}]}]\n",
+  env: { SLIPWAY_CHAT_TITLES: "false" },
+  daemon: async ({ directory }, id) => {
+    try {
+      const { pid } = JSON.parse(readFileSync(join(directory, "workspaces", id, "daemon.json"), "utf8"));
+      return stateOf(pid) === "" ? undefined : pid;
+    } catch {
+      return undefined;
+    }
+  },
+  isFrozen: async (place, id) => stateOf(await LOCAL.daemon(place, id)) === "T",
+};
+
+const engine = new Engine(needs.docker.file || "unix:///nowhere/docker.sock", systemClock);
+const container = async (id: string) => {
+  const query = { all: "true", filters: JSON.stringify({ label: [`slipway.workspace_id=${id}`] }) };
+  return (await engine.json<{ Id: string; State: string }[]>("list", "GET", "/containers/json", { query }))?.[0];
+};
+
+const DOCKER: Kind = {
+  template: `
+provisioner: docker
+resources:
+  - name: dev
+    docker: {image: "${IMAGE}", pull: never, stop_grace: 0, volumes: [{name: home, path: /home/dev}]}
+    agents: [{name: main}]
+`,
+  env: { SLIPWAY_DOCKER_HOST: needs.docker.file, SLIPWAY_AGENT_BINARY: BINARY, SLIPWAY_CHAT_TITLES: "false" },
+  daemon: async (_, id) => {
+    const found = await container(id);
+    if (!found || !["running", "paused"].includes(found.State)) return undefined;
+    type Top = { Titles: string[]; Processes: string[][] };
+    const top = await engine.json<Top>("top", "GET", `/containers/${found.Id}/top`, { fine: [409, 500] });
+    const at = top?.Titles.indexOf("PID") ?? 0;
+    const all = top?.Processes ?? [];
+    const own = all.filter((line) => /\/slipway agent/.test(line.at(-1) ?? "") && !/init/.test(line.at(-1) ?? ""));
+    return own[0] && Number(own[0][at]);
+  },
+  isFrozen: async (_, id) => (await container(id))?.State === "paused",
+};
+
+/** Copies of large homes take their time where other work is done alongside. */
+const PATIENCE_MS = 180_000;
+
+const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
+
+class DaemonWorld {
+  readonly place: ServerPlace;
+  readonly admin: Client;
+  readonly kind: Kind;
+  readonly id: string;
+
+  constructor(parts: Pick<DaemonWorld, "place" | "admin" | "kind" | "id">) {
+    this.place = parts.place;
+    this.admin = parts.admin;
+    this.kind = parts.kind;
+    this.id = parts.id;
+  }
+
+  async agent(id = this.id): Promise<string> {
+    return until(
+      async () => {
+        const workspace = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}`);
+        const agent = agentOf(workspace);
+        return agent?.status === "connected" && agent.lifecycle_state === "ready" && agent.id;
+      },
+      { what: `the daemon of ${id} is connected`, patience: PATIENCE_MS },
+    );
+  }
+
+  /** Kills the daemon, and waits until there is another one. */
+  async kill(id = this.id): Promise<void> {
+    const pid = await this.kind.daemon(this.place, id);
+    if (pid === undefined) throw new Error("there is no daemon");
+    process.kill(pid, "SIGKILL");
+  }
+
+  async write(word: string): Promise<void> {
+    await shell(this.admin, await this.agent(), `echo ${word} > ~/word`);
+  }
+
+  async read(id = this.id): Promise<string> {
+    return (await shell(this.admin, await this.agent(id), "cat ~/word")).trim();
+  }
+
+  async snapshots(): Promise<Snapshot[]> {
+    return until(
+      async () => {
+        const { snapshots } = await this.admin.get<{ snapshots: Snapshot[] }>(at(this.id, "snapshots"));
+        return snapshots.every(({ status }) => ["ready", "failed"].includes(status)) && snapshots;
+      },
+      { what: "the snapshots come to rest", patience: PATIENCE_MS },
+    );
+  }
+
+  async backups(): Promise<HomeBackup[]> {
+    return until(
+      async () => {
+        const { backups } = await this.admin.get<{ backups: HomeBackup[] }>(at(this.id, "home-backups"));
+        return backups.every(({ status }) => ["ready", "failed"].includes(status)) && backups;
+      },
+      { what: "the backups come to rest", patience: PATIENCE_MS },
+    );
+  }
+
+  async built(id = this.id): Promise<string> {
+    return until(
+      async () => {
+        const { latest_build } = await this.admin.get<Workspace>(`/api/v2/workspaces/${id}?include_deleted=true`);
+        return latest_build.job.completed_at !== undefined && latest_build.job.status;
+      },
+      { what: "the build ends", patience: PATIENCE_MS },
+    );
+  }
+
+  /** Kills the daemon once the workspace stands still. */
+  async killFrozen(): Promise<void> {
+    await until(() => this.kind.isFrozen(this.place, this.id), { isBrief: true, what: "the workspace stands still" });
+    await this.kill();
+  }
+}
+
+const must = (isRight: boolean, what: string): void => {
+  if (!isRight) throw new Error(what);
+};
+
+/** What is done, with the daemon killed in its middle. Each leaves the workspace running with the word it was given. */
+const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => Promise<void>>> = {
+  snapshot: async (world) => {
+    await world.admin.post(at(world.id, "snapshots"), { name: "base" });
+    await world.killFrozen();
+    must((await world.snapshots())[0]?.status === "ready", "the snapshot failed");
+  },
+  restore: async (world, word) => {
+    const [snapshot] = await world.snapshots();
+    await world.write("other");
+    await world.admin.post(at(world.id, "snapshots"), { name: "former" });
+    await world.snapshots();
+    await world.write(word);
+    await world.admin.post(at(world.id, `snapshots/${snapshot?.id}/restore`), {});
+    // While it is stopped for the restore.
+    await world.kill().catch(() => {});
+    must((await world.built()) === "succeeded", "the restore failed");
+  },
+  fork: async (world, word) => {
+    await world.admin.post(at(world.id, "forks"), { names: ["copy"], start: true });
+    await world.killFrozen();
+    const fork = await until(
+      async () => {
+        const [newest] = (await world.admin.get<{ forks: Fork[] }>(at(world.id, "forks"))).forks;
+        return newest && ["ready", "failed"].includes(newest.status) && newest;
+      },
+      { what: "the fork ends", patience: PATIENCE_MS },
+    );
+    const copy = fork.copies[0]?.workspace_id ?? "";
+    must(fork.status === "ready", `the fork failed: ${fork.error}`);
+    must((await world.read(copy)) === word, "the fork has other files");
+    await world.admin.post(at(copy, "builds"), { transition: "delete", permanent: true });
+    await world.built(copy);
+  },
+  "home backup": async (world) => {
+    await world.admin.post(at(world.id, "home-backups"), {});
+    await world.killFrozen();
+    must((await world.backups())[0]?.status === "ready", "the backup failed");
+  },
+  "restore of a backup": async (world) => {
+    const [backup] = await world.backups();
+    await world.admin.post(at(world.id, `home-backups/${backup?.id}/fetch`), {});
+    await world.kill();
+    const [fetched] = await world.snapshots();
+    must(fetched?.status === "ready", "the backup was not fetched");
+    await world.admin.post(at(world.id, `snapshots/${fetched?.id}/restore`), {});
+    must((await world.built()) === "succeeded", "the restore failed");
+  },
+  "trash and return": async (world) => {
+    await world.admin.post(at(world.id, "builds"), { transition: "delete" });
+    await world.kill().catch(() => {});
+    must((await world.built()) === "succeeded", "the delete failed");
+    await world.admin.post(at(world.id, "restore"), {});
+    must((await world.built()) === "succeeded", "it does not return");
+    await world.admin.post(at(world.id, "builds"), { transition: "start" });
+    must((await world.built()) === "succeeded", "it does not start");
+  },
+  trial: async (world) => {
+    await using models = await startWritingModel();
+    await addWritingModel(world.admin, models);
+    const [organization] = await world.admin.get<{ id: string }[]>("/api/v2/users/me/organizations");
+    const content = [{ type: "text", text: "hello" }];
+    const chat = await world.admin.post<Chat>("/api/v2/chats", {
+      organization_id: organization?.id,
+      workspace_id: world.id,
+      content,
+    });
+    await until(async () => (await world.admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+    const path = `/api/v2/chats/${chat.id}/trials` as const;
+    const ways = ["one", "two"].map((prompt) => ({ prompt: `Write ${prompt}` }));
+    await world.admin.post(path, { ways, check_command: "echo run >> runs; sleep 2; grep -q two answer" });
+    const newest = async (): Promise<Trial | undefined> => (await world.admin.get<{ trials: Trial[] }>(path)).trials[0];
+    const way = await until(async () => (await newest())?.ways.find(({ status }) => status === "checking"), {
+      isBrief: true,
+      what: "a check runs",
+    });
+    await world.kill(way.workspace_id);
+    const ready = await until(async () => {
+      const trial = await newest();
+      return trial?.status === "ready" && trial;
+    });
+    const seen = ready.ways.map(({ status, error }) => `${status} ${error}`.trim());
+    must(`${seen}` === "failed,passed", `the ways ended as ${seen}`);
+    for (const { workspace_id } of ready.ways) {
+      const runs = await shell(world.admin, await world.agent(workspace_id), "cat runs");
+      must(runs.trim() === "run", `the check ran other than once: ${runs}`);
+    }
+    await world.admin.post(`${path}/${ready.id}/keep`, { way: 2 });
+    await until(async () => ["kept", "discarded"].includes((await newest())?.status ?? ""));
+  },
+};
+
+const daemonKills = async (kind: Kind, { rounds, log }: CheckOptions): Promise<string> => {
+  for (let round = 1; round <= rounds; round++) {
+    await using place = await ServerPlace.make();
+    const backups = { SLIPWAY_HOME_BACKUP_DIR: join(place.scratch, "backups"), SLIPWAY_HOME_BACKUP_ENGINE: "archive" };
+    const address: Record<string, string> = kind === DOCKER ? { SLIPWAY_ADDRESS: `0.0.0.0:${place.port}` } : {};
+    await place.start({ env: { ...kind.env, ...backups, ...address } });
+    const { admin } = await enter(place);
+    const { id: template_id } = await makeTemplate(admin, kind.template);
+    const { id } = await admin.post<Workspace>("/api/v2/users/me/workspaces", { name: "dev", template_id });
+    const world = new DaemonWorld({ place, admin, kind, id });
+    await shell(admin, await world.agent(), "head -c 60000000 /dev/urandom > ~/big");
+    for (const [name, operate] of Object.entries(OPERATIONS)) {
+      const word = `word-${name.replaceAll(" ", "-")}`;
+      await world.write(word);
+      await operate(world, word);
+      await world.agent();
+      // The snapshot before the last is restored.
+      const wanted = name === "restore" ? "word-snapshot" : name === "restore of a backup" ? "word-home-backup" : word;
+      const found = await world.read();
+      must(found === wanted, `${name}: ${found} instead of ${wanted}`);
+      log(`${name}: ended as it would have`);
+    }
+    await admin.post(at(id, "builds"), { transition: "delete", permanent: true });
+    await world.built();
+    await place.stop();
+  }
+  return `${rounds} times killed in the middle of ${Object.keys(OPERATIONS).length} operations, all of them ended, the daemon returned`;
+};
+
+export const checks: Check[] = [
+  { name: "local: daemon killed", run: (options) => daemonKills(LOCAL, options) },
+  ...(compiled.found && needs.docker.found
+    ? [{ name: "docker: daemon killed", run: (options: CheckOptions) => daemonKills(DOCKER, options) }]
+    : []),
+];

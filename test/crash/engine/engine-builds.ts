@@ -1,0 +1,95 @@
+// A Docker Engine is killed while it builds the image of a repository, for a workspace and ahead, and started again: the next build has the image,
+// once. And a server is killed in the middle of a workspace's own build.
+import type { CreatedRepositoryPrebuild, RepositoryPrebuild } from "#schema/templates/repository-prebuild.ts";
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { openGitWorld } from "#test/repositories/world.ts";
+import { IMAGE } from "#test/support/docker/docker-world.ts";
+import type { Moment } from "#test/support/docker/engine-proxy.ts";
+import { canOwnEngine } from "#test/support/docker/own-engine.ts";
+import { compiled } from "#test/support/needs.ts";
+import { until } from "#test/support/until.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+import { EngineWorld } from "./engine-world.ts";
+
+const PREBUILDS = "/api/v2/repositories/prebuilds";
+const BUILD = /^POST \/build/;
+/** `copying`: the engine has some of the files; `done`: it has said something. */
+const MOMENTS: readonly Moment[] = ["asked", "copying", "done"];
+
+const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
+  using git = openGitWorld();
+  await using world = await EngineWorld.open();
+  const { admin, place, engine, proxy, env } = world;
+  const app = await git.publish("app", { Dockerfile: `FROM ${IMAGE}\nCOPY big /big\n`, big: "0" });
+  const url = git.link("app");
+  const push = (): void => {
+    app.write("big", crypto.randomUUID().repeat(60_000));
+    app.git("commit", "-q", "-a", "-m", "more");
+    app.git("push", "-q", "hosted", "main");
+  };
+  const images = async (): Promise<number> => {
+    const query = { filters: JSON.stringify({ label: [`slipway.repository=${url}`] }) };
+    return ((await world.direct.json<unknown[]>("list", "GET", "/images/json", { query })) ?? []).length;
+  };
+  const must = (isRight: boolean, what: string): void => {
+    if (!isRight) throw new Error(what);
+  };
+  const { prebuild } = await admin.post<CreatedRepositoryPrebuild>(PREBUILDS, { url, keep: 1 });
+  const shown = async (): Promise<RepositoryPrebuild> =>
+    until(async () => {
+      const [found] = await admin.get<RepositoryPrebuild[]>(PREBUILDS);
+      return found && ["ready", "failed"].includes(found.status) && found;
+    });
+  must((await shown()).status === "ready", `the first build failed: ${(await shown()).error}`);
+  for (let round = 1; round <= rounds; round++) {
+    for (const moment of MOMENTS) {
+      push();
+      const killed = proxy.cut({ call: BUILD, moment, act: () => engine.kill() });
+      await Promise.all([killed, admin.post(`${PREBUILDS}/${prebuild.id}/build`)]);
+      await until(async () => (await shown()).status === "failed", { what: "the build fails" });
+      const { error } = await shown();
+      must(/Docker Engine/.test(error), `the error names no engine: ${error}`);
+      await engine.start();
+      proxy.mend();
+      await admin.post(`${PREBUILDS}/${prebuild.id}/build`);
+      const commit = app.git("rev-parse", "HEAD").trim();
+      await until(async () => (await shown()).commit === commit && (await shown()).status === "ready");
+      must((await images()) === 1, `${await images()} images instead of one`);
+      log(`prebuild, ${moment}: failed with words, built again`);
+    }
+    if (!compiled.found) continue;
+    for (const victim of ["engine", "server"] as const) {
+      push();
+      const kill = (): void => (victim === "engine" ? engine.kill() : place.newest.kill("SIGKILL"));
+      const killed = proxy.cut({ call: BUILD, moment: "copying", act: kill });
+      const body = { name: `${victim}-${round}`, repository: { url } };
+      const made = await admin.post<Workspace>("/api/v2/users/me/workspaces", body);
+      await killed;
+      if (victim === "engine") {
+        const { job } = await world.built(made.id);
+        must(/Docker Engine/.test(job.error ?? ""), `the error names no engine: ${job.error}`);
+        await engine.start();
+        proxy.mend();
+        must((await world.build(made.id, "start")).job.status === "succeeded", "it cannot be started again");
+      } else {
+        await place.newest.ended;
+        proxy.mend();
+        await place.start({ env });
+        const { job } = await world.built(made.id);
+        must(job.status === "succeeded", `the build does not continue: ${job.error}`);
+      }
+      must((await images()) === 2, `${await images()} images instead of that of the prebuild and of the workspace`);
+      await world.build(made.id, "delete", { permanent: true });
+      const { built_at: former } = await shown();
+      await admin.post(`${PREBUILDS}/${prebuild.id}/build`);
+      await until(async () => (await shown()).built_at !== former && (await shown()).status === "ready");
+      log(`image of a workspace, ${victim} killed: built again`);
+    }
+  }
+  await admin.delete(`${PREBUILDS}/${prebuild.id}`);
+  // It is kept for those who open the repository, as any other that was built.
+  must((await images()) === 1, `${await images()} images instead of one`);
+  return `${rounds} times killed in ${MOMENTS.length} prebuilds${compiled.found ? " and two builds of workspaces" : ""}; each image was built once afterwards`;
+};
+
+export const checks: Check[] = canOwnEngine ? [{ name: "docker: killed while it builds", run: engineBuilds }] : [];

@@ -1,0 +1,91 @@
+// A server is killed at each named place of what is done with the files of a Docker workspace: the next one ends what was begun, the workspace
+// goes on, and the engine has nothing left over.
+import { type Failpoint, FORK_FAILPOINTS, HOME_BACKUP_FAILPOINTS, SNAPSHOT_FAILPOINTS } from "#base/failpoint.ts";
+import { canOwnEngine } from "#test/support/docker/own-engine.ts";
+import { until } from "#test/support/until.ts";
+import type { Check, CheckOptions } from "../store/store-crash.ts";
+import { EngineWorld } from "./engine-world.ts";
+
+/** Chats have no model here. A fetched backup and a deleted snapshot have requests of their own. */
+const POINTS: readonly Failpoint[] = [
+  ...SNAPSHOT_FAILPOINTS,
+  ...FORK_FAILPOINTS.filter((point) => point !== "fork_chats"),
+  ...HOME_BACKUP_FAILPOINTS,
+];
+
+const at = (id: string, rest: string): `/${string}` => `/api/v2/workspaces/${id}/${rest}`;
+
+/** Leads to the place; the server may be dead before it has answered. */
+const lead = async (world: EngineWorld, id: string, point: Failpoint): Promise<void> => {
+  const { admin } = world;
+  const [snapshot] = await world.snapshots(id);
+  const [backup] = await world.backups(id);
+  const ask = (): Promise<unknown> => {
+    if (point === "home_replaced") return admin.post(at(id, `snapshots/${snapshot?.id}/restore`), {});
+    if (point === "snapshot_discarded") return admin.delete(at(id, `snapshots/${snapshot?.id}`));
+    if (point === "home_backup_fetched") return admin.post(at(id, `home-backups/${backup?.id}/fetch`), {});
+    if (point.startsWith("home_backup")) return admin.post(at(id, "home-backups"), {});
+    if (point.startsWith("fork")) return admin.post(at(id, "forks"), { names: [point.replace("_", "-")] });
+    return admin.post(at(id, "snapshots"), { name: point });
+  };
+  await ask().catch(() => {});
+};
+
+/** Kills a server at each place, `rounds` times. Returns what was seen, in one line. */
+const serverOnDocker = async ({ rounds, log }: CheckOptions): Promise<string> => {
+  await using world = await EngineWorld.open();
+  const { place, admin, env } = world;
+  for (let round = 1; round <= rounds; round++) {
+    const id = await world.makeWorkspace(`dev-${round}`);
+    await world.write(id, "first");
+    await admin.post(at(id, "snapshots"), { name: "first" });
+    await admin.post(at(id, "home-backups"), {});
+    await world.backups(id);
+    let word = "first";
+    for (const point of POINTS) {
+      await place.stop();
+      const server = await place.start({ env: { ...env, SLIPWAY_FAILPOINT: point } });
+      if (point !== "home_replaced") {
+        word = point;
+        await world.write(id, word);
+      }
+      const before = (await world.snapshots(id)).map((one) => one.id);
+      await lead(world, id, point);
+      const { signal, errors } = await server.ended;
+      if (signal !== "SIGKILL") throw new Error(`${point} was not reached: ${errors}`);
+      await place.start({ env });
+      await world.built(id);
+      await until(
+        async () => (await world.containers(`slipway.workspace_id=${id}`)).some(({ State }) => State === "running"),
+        {
+          what: `${point}: the workspace runs`,
+        },
+      );
+      await world.backups(id);
+      if (point.startsWith("fork")) {
+        const [copy] = (await world.fork(id)).copies;
+        if (copy?.status !== "ready") throw new Error(`${point}: the fork is ${copy?.status}: ${copy?.error}`);
+        await world.build(copy.workspace_id, "start");
+        const [home, data] = (await world.read(copy.workspace_id)).split(/\s+/);
+        if (home !== word || data !== word) throw new Error(`${point}: the fork has ${home} and ${data}`);
+        await world.build(copy.workspace_id, "delete", { permanent: true });
+      }
+      // What the newest snapshot holds is restored there.
+      if (point === "home_replaced") word = "snapshot_made";
+      const [home, data] = (await world.read(id)).split(/\s+/);
+      if (home !== word || data !== word) throw new Error(`${point}: ${home} and ${data} instead of ${word}`);
+      const made = (await world.snapshots(id)).filter((one) => !before.includes(one.id)).length;
+      const wanted = point === "home_backup_fetched" || /^snapshot_(frozen|copied|made)$/.test(point) ? 1 : 0;
+      if (made !== wanted) throw new Error(`${point}: ${made} snapshots were made instead of ${wanted}`);
+      await world.counts(id);
+      await world.settled(id);
+      log(`${point}: ended afterwards`);
+    }
+    await world.build(id, "delete", { permanent: true });
+    const left = [...(await world.volumes("slipway.workspace_id")), ...(await world.volumes("slipway.snapshot_id"))];
+    if (left.length > 0) throw new Error(`left after everything was deleted: ${left}`);
+  }
+  return `${rounds} times killed at ${POINTS.length} places with a workspace of two volumes, all of it ended afterwards, nothing left over`;
+};
+
+export const checks: Check[] = canOwnEngine ? [{ name: "docker: server killed", run: serverOnDocker }] : [];
