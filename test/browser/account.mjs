@@ -90,7 +90,7 @@ await inApp({ file, url, folder }, async ({ page, context, result, at, look }) =
   const dotfiles = page.getByRole("form", { name: "Dotfiles" });
   await dotfiles.getByLabel("Repository").fill("https://t0ken@git.example.com/ada/dotfiles");
   await dotfiles.getByRole("button", { name: "Save dotfiles" }).click();
-  await dotfiles.getByText("must not hold a password or token").waitFor();
+  await dotfiles.getByText("must not contain a password or token").waitFor();
   await dotfiles.getByLabel("Repository").fill("https://git.example.com/ada/dotfiles");
   await dotfiles.getByLabel("Install command").fill("make all");
   await dotfiles.getByRole("button", { name: "Save dotfiles" }).click();
