@@ -199,7 +199,7 @@ test.each<[string, (token: string) => Promise<string>]>([
   const { token, text } = await signIn(ann, "open");
   idp.forge = undefined;
   expect(token).toBeUndefined();
-  expect(text).toContain("The answer of Acme does not hold.");
+  expect(text).toContain("The response of Acme is not valid.");
 });
 
 test("[OI-3] afterwards the browser goes to a path of this server and to no other", async () => {

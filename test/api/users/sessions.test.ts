@@ -169,7 +169,7 @@ describeInside("a token with an address range", () => {
       expect([address, (await from(key, address)).status]).toEqual([address, status]);
     }
     const refused = await from(key, "198.51.100.7");
-    expect(((await refused.json()) as { detail: string }).detail).toContain("does not count from 198.51.100.7");
+    expect(((await refused.json()) as { detail: string }).detail).toContain("is not valid from 198.51.100.7");
     const make = async (given: object) => {
       const answer = await new Client(server.url).as(key).fetch("POST", "/api/v2/users/me/keys/tokens", given, {
         headers: { "x-forwarded-for": "192.0.2.77" },
