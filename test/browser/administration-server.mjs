@@ -129,7 +129,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await press("Back up now");
   const backup = page.getByRole("listitem").filter({ hasText: "Slipway" });
   await backup.waitFor();
-  await backup.getByRole("button", { name: /^Check/ }).click();
+  await backup.getByRole("button", { name: /^Verify/ }).click();
   await page.getByText(", verified").waitFor();
   await look("admin-backups");
 
