@@ -24,6 +24,31 @@ const NEW: Omit<AgentToolCall, "id"> = {
   raw_output: undefined,
 };
 
+/** What is kept of a call's arguments and of its result. More is nothing that a person reads, and would hold everybody up. */
+const MAX_VALUES = 20_000;
+const MAX_CHARACTERS = 1024 * 1024;
+const LEFT_OUT = { left_out: "This is too large to be shown." };
+
+/** Whether a value of the agent's is small enough to be shown, compared and stored. */
+export const isShowable = (value: unknown): boolean => {
+  let [values, characters] = [0, 0];
+  const waiting: unknown[] = [value];
+  while (waiting.length > 0) {
+    const next = waiting.pop();
+    values += 1;
+    if (typeof next === "string") characters += next.length;
+    if (typeof next === "object" && next !== null) {
+      const inner = Array.isArray(next) ? next : Object.entries(next).flat();
+      if (values + waiting.length + inner.length > MAX_VALUES) return false;
+      for (const one of inner) waiting.push(one);
+    }
+    if (values > MAX_VALUES || characters > MAX_CHARACTERS) return false;
+  }
+  return true;
+};
+
+const kept = (value: unknown): unknown => (isShowable(value) ? value : LEFT_OUT);
+
 /** Returns the call after an update. What the update leaves out stays. */
 export const updatedCall = (known: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
   const before = known ?? { id: update.toolCallId, ...NEW };
@@ -34,8 +59,9 @@ export const updatedCall = (known: AgentToolCall | undefined, update: ToolCallUp
     status: update.status ?? before.status,
     content: update.content ?? before.content,
     paths: update.locations?.map(({ path }) => path) ?? before.paths,
-    raw_input: isEmpty(update.rawInput) ? before.raw_input : update.rawInput,
-    raw_output: update.rawOutput ?? before.raw_output,
+    raw_input: isEmpty(update.rawInput) ? before.raw_input : kept(update.rawInput),
+    raw_output:
+      update.rawOutput === undefined || update.rawOutput === null ? before.raw_output : kept(update.rawOutput),
   };
 };
 

@@ -22,6 +22,8 @@ type Started = { readonly directory: string; readonly mcp_url?: string | undefin
 type AnswerMcp = (message: string) => Promise<string>;
 
 const WAIT_MS = 25_000;
+/** What is handed on at once: each message in it is read and taken before others have their turn. */
+const PIECE_BYTES = 64 * 1024;
 /** A program that writes word by word is read in pieces. */
 const PACE_MS = 20;
 
@@ -99,7 +101,12 @@ export class ProgramStdio {
           heard = Math.max(heard, number);
           void this.#answer(number, message);
         }
-        if (answer.output !== "") controller.enqueue(encoder.encode(answer.output));
+        const bytes = encoder.encode(answer.output);
+        for (let from = 0; from < bytes.byteLength && !signal.aborted; from += PIECE_BYTES) {
+          controller.enqueue(bytes.subarray(from, from + PIECE_BYTES));
+          await new Promise<void>((resolve) => setImmediate(resolve));
+        }
+        if (signal.aborted) break;
         if (answer.state === "ended" && answer.output === "") return this.#finish(controller, reasonOf(answer));
         if (answer.output !== "") await pause(this.#clock, PACE_MS, signal);
       }

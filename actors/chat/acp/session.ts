@@ -11,6 +11,7 @@ import type { TouchedFiles } from "#schema/agents/git-message.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { AgentOption, ChosenOptions } from "#schema/chats/agent-option.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
+import { isShowable } from "#src/acp/calls.ts";
 import {
   AcpConnection,
   type AgentRequests,
@@ -159,7 +160,8 @@ export class AgentSession {
       permission: ({ sessionId, toolCall, options }) =>
         new Promise((resolve) => {
           const answer = (isGranted: boolean | undefined): void => resolve({ outcome: outcomeOf(options, isGranted) });
-          if (!session || !isOurs(sessionId)) return answer(undefined);
+          // Nobody could read what they allow.
+          if (!session || !isOurs(sessionId) || !isShowable(toolCall.rawInput)) return answer(undefined);
           session.#ask({ call: toolCall, isWrite: false, answer });
         }),
       createTerminal: async (request) => {

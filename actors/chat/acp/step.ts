@@ -48,6 +48,8 @@ export class AgentStep {
   readonly #collector = new Collector();
   readonly #calls = new Map<string, StepCall>();
   readonly #asked = new Set<string>();
+  /** Calls without a result. */
+  #open = 0;
   /** What the agent says now: the beginning of a secret is held back. */
   #saying: { readonly type: "text" | "reasoning"; readonly stream: MaskedStream } | undefined;
   #usage: Usage | null = null;
@@ -65,6 +67,7 @@ export class AgentStep {
     const more = { own: undefined, answer: undefined, refusal, shown: "", over_at: undefined };
     const known = { call, part: undefined, isStored: true, tool_name, ...more };
     this.#calls.set(tool_call_id, known);
+    this.#open += 1;
     if (refusal !== undefined) this.#end(known, now);
   }
 
@@ -160,8 +163,16 @@ export class AgentStep {
 
   /** Calls have ended and none is open: the step can be stored. */
   get isComplete(): boolean {
-    const all = [...this.#calls.values()];
-    return all.length > 0 && all.every(({ over_at }) => over_at !== undefined);
+    return this.#calls.size > 0 && this.#open === 0;
+  }
+
+  get openCalls(): number {
+    return this.#open;
+  }
+
+  /** Whether the call has a result. */
+  isOver(id: string): boolean {
+    return this.#calls.get(id)?.over_at !== undefined;
   }
 
   /** Ids of the calls that have results. */
@@ -222,6 +233,7 @@ export class AgentStep {
       over_at: undefined,
     };
     known.call = call;
+    if (!before) this.#open += 1;
     this.#calls.set(id, known);
     if (known.over_at !== undefined) return known;
     if (asked || isDescribed(call)) this.#show(known, now);
@@ -260,6 +272,7 @@ export class AgentStep {
   #end(known: StepCall, now: number): void {
     this.#show(known, now);
     known.over_at = now;
+    this.#open -= 1;
     const { result, is_error } = this.#resultOf(known);
     const part = { type: "tool-result" as const, ...ofCall(known), result, is_error, created_at: rfc3339(now) };
     this.#push(part, "tool");

@@ -58,6 +58,10 @@ export type AgentTurnDeps = AgentEngineDeps & {
 
 /** A start that takes longer is explained. */
 const SLOW_START_MS = 2_000;
+/** An agent that says much at once has the loop for so long before others do. */
+const SLICE_MS = 5;
+/** Calls of one step that have no result yet: more is a fault of the agent's. */
+const MAX_OPEN_CALLS = 500;
 /** How often in one turn an agent that has died is started again. */
 const MAX_RESTARTS = 2;
 const NOT_RUN = "The agent was restarted before this call had a result.";
@@ -321,7 +325,14 @@ export class AgentTurn implements RunningTurn {
 
   /** Takes what the agent does until something is to be stored. */
   async #follow(begun: StartedAttempt, step: AgentStep, session: AgentSession): Promise<Then> {
+    const { clock } = this.#deps;
+    let since = clock.monotonic();
     for (;;) {
+      // What waits already is taken without a turn of the loop.
+      if (clock.monotonic() - since >= SLICE_MS) {
+        await new Promise<void>((resolve) => setImmediate(resolve));
+        since = clock.monotonic();
+      }
       const event = await session.next(this.#abort.signal);
       if (this.isStopped && event?.type === "asked") event.answer(undefined);
       if (event && this.isStopped) this.#takeLate(step, session, [event]);
@@ -347,6 +358,11 @@ export class AgentTurn implements RunningTurn {
     switch (event.type) {
       case "update":
         this.#takeUpdate(step, session, event);
+        if (step.openCalls > MAX_OPEN_CALLS) {
+          this.#deps.sessions.end(this.#of.chat_id);
+          const detail = `It has more than ${MAX_OPEN_CALLS} calls without a result.`;
+          return this.#fail(begun, { message: `${display_name} has failed.`, detail });
+        }
         if (!OF_OPTIONS.has(event.update.sessionUpdate)) return undefined;
         return (await this.#record(session)) ? undefined : "over";
       case "asked":
@@ -373,11 +389,11 @@ export class AgentTurn implements RunningTurn {
         return this.#commit(begun, step, "finish");
       }
       case "failed":
-        if (!event.isGone) return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.reason });
         if (event.isTooLong) {
           const detail = `It sent a message that is longer than ${MAX_MESSAGE_BYTES / 1024 ** 2} MiB, which is the limit.`;
           return this.#fail(begun, { message: `${display_name} has failed.`, detail });
         }
+        if (!event.isGone) return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.reason });
         this.#restarts += 1;
         log("chats").warn("the agent of chat {chat_id} ended: {reason}", {
           chat_id: this.#of.chat_id,
@@ -407,7 +423,7 @@ export class AgentTurn implements RunningTurn {
     const { chat_id } = this.#of;
     const { about, permissions } = begun;
     const { questions, done } = session;
-    const isOver = (one: string): boolean => done.has(one) || step.ended.includes(one);
+    const isOver = (one: string): boolean => done.has(one) || step.isOver(one);
     const { asked, former } = questions.take(requested, isOver);
     const id = asked.call.toolCallId;
     if (former !== undefined && !questions.isOpen(former)) step.refuse(former, REPLACED, clock.now());

@@ -324,6 +324,16 @@ agent({ name: "test-agent" })
       if (verb === "apart") for (const command of tail.split("; ")) await turn.ask(`of ${command}`, command);
       if (verb === "together") await Promise.all(tail.split("; ").map((command) => turn.ask("fixed", command)));
       if (verb === "foreign") await turn.foreign(first);
+      if (verb === "pending") {
+        for (let n = 1; n <= Number(first); n++) {
+          const more = { toolCallId: `pending-${n}`, status: "pending", title: "pending", rawInput: { n } };
+          await turn.tell({ sessionUpdate: "tool_call", ...more });
+        }
+      }
+      if (verb.startsWith("bulky")) {
+        const rawInput = { values: Array.from({ length: Number(first) }, () => 0) };
+        await turn.call({ title: "bulky", kind: "other", rawInput }, verb === "bulkyask", async () => "done");
+      }
       if (verb === "huge") await turn.say("agent_message_chunk", "x".repeat(Number(first) * 1024 ** 2));
       if (verb === "stubborn") {
         await turn.say("agent_message_chunk", "busy");

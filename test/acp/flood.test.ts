@@ -1,0 +1,33 @@
+// Coding agents that say more than anybody reads: anyone decides what runs in their own workspace, and others must not wait for it.
+import { expect, test } from "bun:test";
+import type { Chat } from "#schema/chats/chat.ts";
+import { beginAgentChat, logOf, openAgentWorld } from "#test/support/acp/agent-world.ts";
+import { forFile } from "#test/support/for-file.ts";
+import { until } from "#test/support/until.ts";
+import { messagesOf } from "#test/tools/world.ts";
+
+const world = await forFile(openAgentWorld());
+const read = (id: string): Promise<Chat> => world.owner.get<Chat>(`/api/v2/chats/${id}`);
+
+test("[CA-33] an agent with hundreds of calls that have no result fails in words, and works again with the next message", async () => {
+  const { id } = await beginAgentChat(world, "pending 600", { permissions: null });
+  await until(async () => (await read(id)).status === "error");
+  expect((await read(id)).last_error?.detail).toBe("It has more than 500 calls without a result.");
+  await world.owner.post(`/api/v2/chats/${id}/messages`, { content: [{ type: "text", text: "say fine" }] });
+  await until(async () => (await read(id)).status === "waiting");
+  expect((await messagesOf(world.owner, id)).at(-1)?.content.at(-1)?.text).toContain("fine");
+});
+
+test("[CA-33] what is too large to be shown is left out of a call, and not asked about", async () => {
+  const { id } = await beginAgentChat(world, "bulky 30000\nbulkyask 30000\nsay done", {
+    permissions: { default: "ask", rules: [] },
+  });
+  await until(async () => (await read(id)).status === "waiting");
+  const parts = (await messagesOf(world.owner, id)).flatMap(({ content }) => content);
+  const calls = parts.filter(({ type }) => type === "tool-call");
+  expect(calls.map(({ args }) => args)).toEqual(
+    Array.from({ length: 2 }, () => ({ title: "bulky", left_out: "This is too large to be shown." })),
+  );
+  expect(logOf(world, id).filter((line) => line.startsWith("answered"))).toEqual(["answered cancelled"]);
+  expect(parts.at(-1)?.text).toBe("done");
+});
