@@ -19,7 +19,7 @@ import { compiled, needs, testNeeding } from "#test/support/needs.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { awaitWorkspace, createBuild, createWorkspace } from "#test/support/workspaces.ts";
 
-const AGENTS = (Bun.env.SLIPWAY_TEST_CONTAINER_AGENTS ?? "codex,claude-code,gemini,opencode").split(",");
+const AGENTS = (Bun.env.SLIPWAY_TEST_CONTAINER_AGENTS ?? "codex,claude-code").split(",");
 const REPOSITORY = "/home/dev/work";
 
 /** The tests' image with this machine's node and git, and their libraries. */

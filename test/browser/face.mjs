@@ -46,8 +46,10 @@ await inChromium(file, { viewport: { width: 1440, height: 900 } }, async (_blank
 
   // Theme and letters are kept for the account.
   await page.getByText("Dark", { exact: true }).click();
-  await page.getByLabel("Terminal font").selectOption("fira-code");
-  await page.waitForResponse(async (answer) => (await answer.request().postData())?.includes("fira-code") ?? false);
+  await Promise.all([
+    page.waitForResponse(async (answer) => (await answer.request().postData())?.includes("fira-code") ?? false),
+    page.getByLabel("Terminal font").selectOption("fira-code"),
+  ]);
   await look("profile");
 
   // As another browser: the name before anyone is signed in, and the theme in the first paint of the first page.

@@ -28,8 +28,10 @@ await inApp({ file, url, folder }, async ({ page, result, at, look }) => {
   await panel.getByRole("link", { name: "Test notification" }).click();
   await page.waitForURL(at("/"));
   await page.goto(at("/account/notifications"));
-  await page.getByRole("switch", { name: /^Test/ }).click();
-  await page.waitForResponse((answer) => answer.url().endsWith("/notifications/preferences"));
+  await Promise.all([
+    page.waitForResponse((answer) => answer.url().endsWith("/notifications/preferences")),
+    page.getByRole("switch", { name: /^Test/ }).click(),
+  ]);
   await page.reload();
   result.checked = await page.getByRole("switch", { name: /^Test/ }).isChecked();
 });

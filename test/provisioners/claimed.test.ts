@@ -55,7 +55,7 @@ test("[PB-8] a container that runs continues, one that has ended is started agai
     `${container?.id} true`,
   ]);
   engine.containers.clear();
-  expect(await refusal(run(docker, "start", true))).toContain("is gone");
+  expect(await refusal(run(docker, "start", true))).toContain("no longer exists");
 });
 
 test("[PB-8] a process that runs continues, one that has died is started again with its token, and one without a record fails the build", async () => {
@@ -86,5 +86,5 @@ test("[PB-8] a process that runs continues, one that has died is started again w
   await until(() => existsSync(token) && readFileSync(token, "utf8") !== "");
   expect(readFileSync(token, "utf8")).toBe("kept-token\n");
   await run(local, "delete");
-  expect(await refusal(run(local, "start", true))).toContain("is gone");
+  expect(await refusal(run(local, "start", true))).toContain("no longer exists");
 });

@@ -10,9 +10,10 @@ import type { TemplateVersion } from "#schema/templates/template-version.ts";
 import type { Workspace } from "#schema/workspaces/workspace.ts";
 import { readTerraformSource } from "#src/provisioners/terraform/source.ts";
 import { EXAMPLES } from "#src/starter/examples.ts";
+import { runStory } from "#test/browser/story.ts";
 import { forFile } from "#test/support/for-file.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
-import { testOfOne } from "#test/support/one-server.ts";
+import { one, testOfOne } from "#test/support/one-server.ts";
 import { serveReleases } from "#test/support/release-server.ts";
 import { tempDirectory } from "#test/support/server.ts";
 import { followImport } from "#test/support/templates.ts";
@@ -100,6 +101,35 @@ describe("starters on the server's machine", () => {
       await remove(workspace);
     },
     60_000,
+  );
+
+  testNeeding(
+    [needs.chromium, needs.node, one("local")],
+    "[TG-1] what is developed in a workspace of each language is previewed in the browser, at a host of its own",
+    async () => {
+      const languages = [
+        ["node", { version: "24" }],
+        ["go", { version: VERSIONS.go }],
+        ["rust", { channel: "beta" }],
+        ["python", { version: "3.13" }],
+      ] as const;
+      const workspaces = await Promise.all(
+        languages.map(([id, values]) => {
+          const serves = `Bun.serve({ port: Number(process.env.PORT), fetch: () => new Response("made in ${id}") })`;
+          return started(id, { ...mirror(id), ...values, command: `'${process.execPath}' -e '${serves}'` });
+        }),
+      );
+      for (const { id } of workspaces) await awaitWorkspace(world.admin, id, isHealthy);
+      const ids = workspaces.map(({ id }) => id).join();
+      const given = [world.server.url.href, world.admin.token ?? "", "Preview", ids];
+      const { wrong, shown } = await runStory<{ shown: [host: string, text: string][] }>("preview.mjs", given);
+      expect(wrong).toEqual([]);
+      expect(shown.map(([, text]) => text)).toEqual(languages.map(([id]) => `made in ${id}`));
+      expect(new Set(shown.map(([host]) => host)).size).toBe(languages.length);
+      for (const [host] of shown) expect(host).toEndWith(".apps.localhost");
+      await Promise.all(workspaces.map(remove));
+    },
+    120_000,
   );
 
   test("[TG-1] two workspaces with the same app listen on ports of their own", async () => {

@@ -93,7 +93,7 @@ describe("an agent inside an agent", () => {
     expect((await show(seeded, child.id)).apps.map(({ slug }) => slug)).toEqual(["ok"]);
     expect(await codeOf(agent.createSubAgent(WISH))).toMatch(/already/);
     await using inside = await connectAgent(server, child.token);
-    expect(await codeOf(inside.agent.createSubAgent({ ...WISH, name: "deeper" }))).toMatch(/inside/);
+    expect(await codeOf(inside.agent.createSubAgent({ ...WISH, name: "deeper" }))).toMatch(/sub-agents of its own/);
   });
 
   test("[SA-3] is deleted by its parent alone: gone from sight, its token void, its connection closed", async () => {

@@ -4,12 +4,17 @@ import { expect } from "bun:test";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import type { Chat } from "#schema/chats/chat.ts";
 import type { Build } from "#schema/workspaces/build.ts";
 import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
 import { Client } from "#src/client.ts";
+import { createChat } from "#test/support/chats.ts";
+import { ScriptedModels } from "#test/support/models/scripted-models.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { one, testOfOne } from "#test/support/one-server.ts";
+import { makeRepository } from "#test/support/repository.ts";
 import { seedUser } from "#test/support/seed.ts";
+import { tempDirectory } from "#test/support/server.ts";
 import { makeTemplate } from "#test/support/templates.ts";
 import { until } from "#test/support/until.ts";
 import { awaitBuild, awaitWorkspace, createBuild, createWorkspace, openWorld } from "#test/support/workspaces.ts";
@@ -102,6 +107,46 @@ test("[SN-1][SN-2][SN-3][SN-4] a snapshot is made while a program writes into a 
   await until(async () => (await list(admin, id)).snapshots.length === 0, { what: "the snapshot goes" });
   expect(readdirSync(join(folder, "snapshots"))).toEqual([]);
   expect((await admin.fetch("POST", `${at(id)}/${snapshot.id}/restore`)).status).toBe(404);
+}, 60_000);
+
+test("[SN-2][SN-24] rm -rf ~ && git push --force of a chat are undone whole by restoring a snapshot", async () => {
+  const models = new ScriptedModels();
+  await using world = await openWorld({ models });
+  const { admin, server } = world;
+  using elsewhere = tempDirectory();
+  const remote = join(elsewhere.path, "shop.git");
+  const { id, organization_id } = await createWorkspace(admin, (await makeTemplate(admin, template("true"))).id);
+  await awaitBuild(admin, id);
+  const home = join(server.directory, "workspaces", id, "home");
+  const shop = makeRepository(join(home, "shop"));
+  shop.git("init", "-q", "--bare", remote);
+  shop.git("remote", "add", "origin", remote);
+  shop.git("push", "-q", "-u", "origin", "main");
+  const commits = (): string => shop.git("log", "--format=%s %H", "origin/main");
+  const before = commits();
+  writeFileSync(join(shop.root, "notes"), "not committed\n");
+  const snapshot = await take(admin, id, { name: "Before the chat" });
+
+  const chat = await createChat({ owner: admin, organization_id }, "clean up", { workspace_id: id });
+  const author = "-c user.name=a -c user.email=a@example.com";
+  const command = `cd ~/shop && git ${author} commit -q --amend -m gone && git push -q --force && rm -rf ~; ls -A ~ 2>&1`;
+  (await models.next()).callTool("c", "execute", { command, timeout: "30s" }).finish("tool_calls");
+  (await models.next()).finish();
+  await until(async () => (await admin.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+  expect(existsSync(shop.root)).toBe(false);
+
+  await restore(admin, id, snapshot.id);
+  await awaitWorkspace(
+    admin,
+    id,
+    ({ latest_build }) => latest_build.transition === "start" && latest_build.status === "running",
+  );
+  expect(readFileSync(join(shop.root, "notes"), "utf8")).toBe("not committed\n");
+  expect([commits(), shop.git("status", "--short")]).toEqual([before, "?? notes\n"]);
+  // The remote is no part of the workspace; what the clone has brings it back.
+  shop.git("push", "-q", "--force", "origin", "main");
+  shop.git("fetch", "-q", "origin");
+  expect(commits()).toBe(before);
 }, 60_000);
 
 test("[SN-5][SN-6] a template keeps the newest snapshots made on stop, no build begins while one is made, and they go with the workspace", async () => {

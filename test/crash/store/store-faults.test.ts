@@ -66,7 +66,7 @@ describe.skipIf(noDisk !== "")("on a full disk", () => {
     using disk = smallDisk(8);
     const store = openIn(disk.path);
     const filler = join(disk.path, "filler");
-    writeFileSync(filler, new Uint8Array(6 * 1024 * 1024));
+    writeFileSync(filler, new Uint8Array(4 * 1024 * 1024));
     const put = (key: string) => outcomeOf(store.commit([putSetting({ key, value: "x".repeat(200_000) })]));
     let written = 0;
     while ((await put(`k${written}`)) === "done") written += 1;

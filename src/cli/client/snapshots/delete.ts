@@ -11,7 +11,7 @@ export const run: RunVerb = async (input) => {
   confirmable(input, has.yes);
   return withServer("snapshots delete", input, value, async ({ client }) => {
     const { workspace, snapshot } = await asked(client);
-    const about = `Delete the snapshot of ${workspace.name} from ${snapshot.created_at}? It can't be recovered.`;
+    const about = `Delete the snapshot of ${workspace.name} (${snapshot.created_at})? It can't be recovered.`;
     if (!has.yes) await mustAgree(input, about);
     await client.delete(`/api/v2/workspaces/${workspace.id}/snapshots/${snapshot.id}`);
     input.print(has.json ? JSON.stringify(snapshot) : `Snapshot ${snapshot.id.slice(0, 8)} is deleted.`);

@@ -1,0 +1,127 @@
+// Snapshots, a restore and forks of a workspace with a large home: how long they take, and what they take of the disk (rule FO-8). By hand and as
+// root: bun test/bench/homes.ts btrfs|here [--files 2000] [--mib 1024] [--forks 100]
+// `btrfs` is one in a loop file of 16 GiB, `here` the file system of the folder for temporary files. Half of each file can be compressed.
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import type { Fork } from "#schema/workspaces/fork.ts";
+import type { Snapshot, Snapshots } from "#schema/workspaces/snapshot.ts";
+import type { Client } from "#src/client.ts";
+import { makeTemplate } from "#test/support/templates.ts";
+import { awaitBuild, createWorkspace } from "#test/support/workspaces.ts";
+import { ServerPlace } from "../crash/server.ts";
+import { enter } from "../crash/server-world.ts";
+
+const { positionals, values } = parseArgs({
+  allowPositionals: true,
+  options: {
+    files: { type: "string", default: "2000" },
+    mib: { type: "string", default: "1024" },
+    forks: { type: "string", default: "100" },
+  },
+});
+const [files, mebibytes, forks] = [values.files, values.mib, values.forks].map(Number) as [number, number, number];
+const isOnBtrfs = positionals[0] === "btrfs";
+const LOOK_MS = 20;
+/** Files of one folder. */
+const PER_FOLDER = 50;
+
+const run = (...command: string[]): string => {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(command, { stdout: "pipe", stderr: "pipe" });
+  if (exitCode !== 0) throw new Error(`${command.join(" ")}: ${stderr.toString()}`);
+  return stdout.toString();
+};
+
+const folder = mkdtempSync(join(tmpdir(), "homes-"));
+const disk = join(folder, "disk");
+mkdirSync(disk);
+if (isOnBtrfs) {
+  run("truncate", "-s", "16G", `${disk}.image`);
+  run("mkfs.btrfs", "-q", `${disk}.image`);
+  run("mount", "-o", "loop", `${disk}.image`, disk);
+}
+const used = (): number => {
+  run("sync", "-f", disk);
+  return Number(run("df", "-B1", "--output=used", disk).split("\n")[1]) / 1024 / 1024;
+};
+
+/** Seconds that the server and the programs it has started have had of the processors. */
+const readProcessorTime = (pid: number): number => {
+  const fields = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ")[1]?.split(" ") ?? [];
+  return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0) / 100;
+};
+
+const fill = async (home: string): Promise<void> => {
+  const piece = new Uint8Array((mebibytes * 1024 * 1024) / files).fill(0x61);
+  const half = piece.subarray(0, piece.length / 2);
+  for (let at = 0; at < files; at++) {
+    for (let from = 0; from < half.length; from += 65_536) crypto.getRandomValues(half.subarray(from, from + 65_536));
+    const inside = join(home, String(Math.floor(at / PER_FOLDER)));
+    if (at % PER_FOLDER === 0) mkdirSync(inside, { recursive: true });
+    await Bun.write(join(inside, String(at)), piece);
+  }
+  run("sync", "-f", disk);
+};
+
+/** Asks again until it has ended. */
+const ended = async <T>(read: () => Promise<T>, isOver: (found: T) => boolean): Promise<T> => {
+  for (;;) {
+    const found = await read();
+    if (isOver(found)) return found;
+    await Bun.sleep(LOOK_MS);
+  }
+};
+
+const take = async (admin: Client, id: string): Promise<Snapshot> => {
+  const path = `/api/v2/workspaces/${id}/snapshots`;
+  const made = await admin.post<Snapshot>(path, {});
+  const found = async () => (await admin.get<Snapshots>(path)).snapshots.find((one) => one.id === made.id) ?? made;
+  const snapshot = await ended(found, ({ status }) => status !== "creating");
+  if (snapshot.status !== "ready") throw new Error(snapshot.error);
+  return snapshot;
+};
+
+const measure = async (): Promise<void> => {
+  await using place = await ServerPlace.make();
+  const { child } = await place.start();
+  const { admin } = await enter(place);
+  const template = await makeTemplate(admin, "provisioner: local\nresources: [{name: a, agents: [{name: main}]}]\n");
+  const { id } = await createWorkspace(admin, template.id);
+  await awaitBuild(admin, id);
+  const home = join(place.directory, "workspaces", id, "home");
+  await fill(home);
+  process.stdout.write(`${files} files, ${mebibytes} MiB, ${isOnBtrfs ? "btrfs" : "here"}, ${run("uptime").trim()}\n`);
+  const measured = async <T>(what: string, work: () => Promise<T>): Promise<T> => {
+    const [before, worked, began] = [used(), readProcessorTime(child.pid), performance.now()];
+    const result = await work();
+    const seconds = (performance.now() - began) / 1_000;
+    const processor = readProcessorTime(child.pid) - worked;
+    const more = Math.round(used() - before);
+    process.stdout.write(`| ${what} | ${seconds.toFixed(2)} s | ${processor.toFixed(1)} s | ${more} MiB |\n`);
+    return result;
+  };
+  const { id: snapshot, method } = await measured("first snapshot", () => take(admin, id));
+  for (let at = 0; at < 250; at++) await Bun.write(join(home, "0", `changed-${at}`), "changed");
+  await measured(`snapshot after 250 changed files (${method})`, () => take(admin, id));
+  await measured("restore, with the stop and the start", async () => {
+    await admin.post<unknown>(`/api/v2/workspaces/${id}/snapshots/${snapshot}/restore`, {});
+    await awaitBuild(admin, id);
+  });
+  await measured(`${forks} forks`, async () => {
+    const path = `/api/v2/workspaces/${id}/forks`;
+    const { id: fork } = await admin.post<Fork>(path, { count: forks });
+    const read = () => admin.get<Fork>(`${path}/${fork}`);
+    const { copies } = await ended(read, ({ status }) => status !== "copying" && status !== "creating");
+    const ready = copies.filter(({ status }) => status === "ready").length;
+    if (ready !== forks) throw new Error(`${ready} of ${forks} forks are ready`);
+  });
+};
+
+try {
+  process.env.TMPDIR = disk;
+  await measure();
+} finally {
+  if (isOnBtrfs) run("umount", "-l", disk);
+  rmSync(folder, { recursive: true });
+}

@@ -1,0 +1,18 @@
+// Presses an app of each of these workspaces on its page, and says at which host it opened and what was there.
+// node preview.mjs CHROMIUM URL TOKEN APP WORKSPACE,WORKSPACE...
+import { inApp } from "./app-page.mjs";
+
+const [file, url, token, app, workspaces] = process.argv.slice(2);
+
+await inApp({ file, url, token }, async ({ page, context, result, at }) => {
+  result.shown = [];
+  for (const workspace of workspaces.split(",")) {
+    await page.goto(at(`/workspaces/${workspace}`));
+    const link = page.getByRole("region", { name: "Apps and ports" }).getByRole("link", { name: app });
+    const [opened] = await Promise.all([context.waitForEvent("page"), link.click()]);
+    await opened.waitForLoadState();
+    result.shown.push([new URL(opened.url()).hostname, (await opened.locator("body").innerText()).trim()]);
+    await opened.close();
+  }
+});
+process.exit(0);
