@@ -49,7 +49,7 @@ await inApp({ file, url, token, folder }, async ({ page, result, at, look }) => 
   await look("admin-models");
 
   await page.getByRole("navigation", { name: "Administration" }).getByRole("link", { name: "AI gateway" }).click();
-  await page.getByRole("switch", { name: /Enable the AI gateway/ }).check();
+  await page.getByRole("switch", { name: /Enable the AI gateway/ }).click();
   await page.getByText("AI gateway enabled").waitFor();
   await page.getByRole("button", { name: "Add name" }).click();
   await dialog.getByLabel("Name").fill("claude-*");

