@@ -66,7 +66,12 @@ resources:
     docker: {image: "${IMAGE}", pull: never, stop_grace: 0, volumes: [{name: home, path: /home/dev}]}
     agents: [{name: main}]
 `,
-  env: { SLIPWAY_DOCKER_HOST: needs.docker.file, SLIPWAY_AGENT_BINARY: BINARY, SLIPWAY_CHAT_TITLES: "false" },
+  env: {
+    SLIPWAY_DOCKER_HOST: needs.docker.file,
+    SLIPWAY_AGENT_BINARY: BINARY,
+    SLIPWAY_CHAT_TITLES: "false",
+    SLIPWAY_MODEL_HOSTS: "127.0.0.1",
+  },
   daemon: async (_, id) => {
     const found = await container(id);
     if (!found || !["running", "paused"].includes(found.State)) return undefined;
@@ -247,7 +252,9 @@ const OPERATIONS: Readonly<Record<string, (world: DaemonWorld, word: string) => 
       return trial?.status === "ready" && trial;
     });
     const seen = ready.ways.map(({ status, error }) => `${status} ${error}`.trim());
-    must(`${seen}` === "failed,passed", `the ways ended as ${seen}`);
+    // In a container the check ends with the daemon, and says so; a process of the machine lives on.
+    const [first = "", second] = seen;
+    must(/^failed$|^error The check could not run\./.test(first) && second === "passed", `the ways ended as ${seen}`);
     for (const { workspace_id } of ready.ways) {
       const runs = await shell(world.admin, await world.agent(workspace_id), "cat runs");
       must(runs.trim() === "run", `the check ran other than once: ${runs}`);
