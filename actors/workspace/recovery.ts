@@ -36,7 +36,7 @@ export const recoverBuilds = async ({ store, workspaces, jobs }: Builds, parts?:
 };
 
 /**
- * Makes the snapshots that were being made, and removes those that were being deleted and what failed ones have left. Those of these parts;
+ * Resumes snapshots that were being created or deleted, and removes the remains of failed ones. Those of these parts;
  * undefined: of all.
  */
 export const recoverSnapshots = async (

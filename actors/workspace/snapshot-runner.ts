@@ -254,7 +254,7 @@ export class SnapshotRunner implements Snapshots {
 
   #ask: Directory<WorkspaceActor>["ask"] = (...message) => this.#deps.workspaces().ask(...message);
 
-  /** Tells the workspace, patiently. Undefined for what it cannot be told: that is done again at the next start. */
+  /** Reports to the workspace, patiently. Undefined if the report fails: the work is repeated at the next start. */
   async #tell(end: AbortSignal, ask: () => Promise<Late>): Promise<Late | undefined> {
     try {
       return await askPatiently(this.#deps.clock, end, ask);

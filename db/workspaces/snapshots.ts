@@ -44,7 +44,7 @@ const open = () =>
     .innerJoin(workspaces, eq(workspaces.id, workspace_snapshots.workspace_id));
 const isOpen = inArray(workspace_snapshots.status, ["creating", "deleting", "failed"]);
 
-/** Those that are being made or deleted, and those that failed and may have left something, oldest first: taken up again at start. */
+/** Snapshots that are being created or deleted, or have failed and may have left files, oldest first: resumed at start. */
 export const listOpenSnapshots = ofParts(
   query(open().where(isOpen).orderBy(asc(workspace_snapshots.created_at))),
   query(

@@ -330,7 +330,7 @@ const ANSWER_MS = 2_000;
 
 type ViewNeeds = Pick<Far, "parts" | "links">;
 
-/** What all other nodes answer, in no order; without those that do not. */
+/** The answers of all other nodes, in no order. Nodes that do not answer are left out. */
 const askAll = async ({ parts, links }: ViewNeeds, clock: Clock, service: string): Promise<unknown[]> => {
   const answers: unknown[] = [];
   const asked = otherNodes(parts).map(async (node) => {

@@ -160,7 +160,7 @@ export class AgentSession {
       permission: ({ sessionId, toolCall, options }) =>
         new Promise((resolve) => {
           const answer = (isGranted: boolean | undefined): void => resolve({ outcome: outcomeOf(options, isGranted) });
-          // Nobody could read what they allow.
+          // Too large to read before allowing it.
           if (!session || !isOurs(sessionId) || !isShowable(toolCall.rawInput)) return answer(undefined);
           session.#ask({ call: toolCall, isWrite: false, answer });
         }),

@@ -31,7 +31,7 @@ export type Broken = {
   readonly errors?: readonly Iterable<Broken>[];
 };
 
-/** Nobody reads more, and a list may have a hundred thousand entries that are wrong. */
+/** Enough to correct a request: a list may have a hundred thousand wrong entries. */
 const MAX_PROBLEMS = 64;
 
 /** The first places that are wrong, each once, with the first thing that is wrong there. */

@@ -36,7 +36,7 @@ const load = async (deps: Deps, { workspace_id, snapshot_id }: SnapshotPlace): R
   const build = workspace && (await store.get(findBuild({ id: workspace.latest_build_id })));
   const template_version_id = made?.template_version_id ?? build?.template_version_id ?? "";
   const version = await store.get(findTemplateVersion({ id: template_version_id }));
-  if (!build || !version?.manifest) throw new ProvisionError("The template version of the snapshot is gone.");
+  if (!build || !version?.manifest) throw new ProvisionError("The template version of the snapshot no longer exists.");
   const source = made?.source ?? readSnapshotOutput(openState(encryption, workspace_id, build.state));
   if (source === undefined) throw new ProvisionError(NOTHING_TO_COPY);
   const manifest = JSON.parse(version.manifest) as Manifest;

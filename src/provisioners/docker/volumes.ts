@@ -1,5 +1,5 @@
 // The volumes of a Docker workspace over restores: each restore fills volumes of the next generation. Until it creates one more volume, its mark,
-// the oldest generation that exists counts; with the mark the newest does. So all volumes change over in one call, wherever the engine or the
+// the oldest generation that exists counts; with the mark the newest does. So all volumes change over in one call, even if the engine or the
 // server is killed.
 import type { Engine } from "./engine.ts";
 

@@ -87,7 +87,7 @@ const engineBuilds = async ({ rounds, log }: CheckOptions): Promise<string> => {
     }
   }
   await admin.delete(`${PREBUILDS}/${prebuild.id}`);
-  // It is kept for those who open the repository, as any other that was built.
+  // The image stays for everyone who opens the repository later, like any other.
   must((await images()) === 1, `${await images()} images instead of one`);
   return `${rounds} times killed in ${MOMENTS.length} prebuilds${compiled.found ? " and two builds of workspaces" : ""}; each image was built once afterwards`;
 };

@@ -97,7 +97,7 @@ test("[OP-20] a sound database comes through whole, with key and uploads, and st
   await again.close();
 });
 
-const MOST_ROWS_OF_A_LEAF = 50;
+const MAX_LEAF_ROWS = 50;
 const LEAF = 0x0d;
 
 /** Whether this page of the sound database holds rows, and not the list of tables. */
@@ -125,7 +125,7 @@ describe(`overwritten pages (seed ${SEED})`, () => {
         const found = examine(into);
         // A leaf has some 20 rows. What hangs below an inner page, or in a table whose name is lost, is lost with it.
         if (overwritten.every(isLeafOfRows)) {
-          expect(found.settings + found.users).toBeGreaterThanOrEqual(SETTINGS + USERS - MOST_ROWS_OF_A_LEAF * count);
+          expect(found.settings + found.users).toBeGreaterThanOrEqual(SETTINGS + USERS - MAX_LEAF_ROWS * count);
         }
       }
     },

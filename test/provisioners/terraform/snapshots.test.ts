@@ -140,7 +140,7 @@ const settled = (client: Client, id: string): Promise<Snapshot[]> =>
 const take = async (client: Client, id: string): Promise<Snapshot> => {
   const { id: snapshot } = await client.post<Snapshot>(at(id), { name: "kept" });
   const found = (await settled(client, id)).find((one) => one.id === snapshot);
-  if (!found) throw new Error("the snapshot is gone");
+  if (!found) throw new Error("the snapshot does not exist");
   return found;
 };
 const build = async (client: Client, id: string, transition: string): Promise<void> => {
@@ -181,7 +181,7 @@ testNeeding(
     await admin.delete(`${at(id)}/${snapshot.id}`);
     await until(async () => (await list(admin, id)).snapshots.length === 0);
     expect([place.names("copy-"), place.names("begun-")]).toEqual([[], []]);
-    // Its disk is the one that was restored, and no other one is made for it, although the snapshot is gone.
+    // Its disk is the one that was restored, and no other one is made for it, although the snapshot was deleted.
     place.put(`${disk}/file`, "three");
     await build(admin, id, "stop");
     expect(place.read(`${disk}/file`)).toBe("three");
