@@ -9,6 +9,7 @@ import { CommitSpan } from "./commit-span.ts";
 import { CommitTrace } from "./commit-trace.ts";
 import { type CommitFigures, measureBatch, type Pending } from "./pending.ts";
 import { endsGroup, isDiskError, isDistrusted, toCommitError } from "./refusal.ts";
+import { Settlements } from "./settlements.ts";
 import type { Statement } from "./sql.ts";
 import { CommitError } from "./store.ts";
 
@@ -40,6 +41,7 @@ export class Writer {
   readonly #db: Database;
   readonly #options: WriterOptions;
   readonly #prepared = new Map<string, Prepared>();
+  readonly #settlements = new Settlements();
   #queue: Pending[] = [];
   #queuedBytes = 0;
   /** A group is due, or on its way to the disk. */
@@ -94,6 +96,7 @@ export class Writer {
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
     if (this.#busy) await new Promise<void>((resolve) => this.#drained.push(resolve));
+    await this.#settlements.drained();
     for (const prepared of this.#prepared.values()) prepared.finalize();
     this.#prepared.clear();
   }
@@ -202,8 +205,8 @@ export class Writer {
         group.reduce((sum, { rows }) => sum + rows, 0),
       );
       if (taking) this.#trace.committed(group, this.counts.groups, taking());
-      for (const settle of settled) settle();
       this.#options.committed();
+      this.#settlements.add(settled);
     };
   }
 

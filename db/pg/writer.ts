@@ -8,6 +8,7 @@ import { tracing } from "#base/trace.ts";
 import { CommitSpan } from "../engine/commit-span.ts";
 import { CommitTrace } from "../engine/commit-trace.ts";
 import { type CommitFigures, measureBatch, type Pending } from "../engine/pending.ts";
+import { Settlements } from "../engine/settlements.ts";
 import type { Statement } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
 import { makeLocks } from "./alone.ts";
@@ -66,6 +67,7 @@ export class PgWriter {
   /** How many notices are committed, or may be. */
   told = 0;
   readonly #trace = new CommitTrace<Pending>();
+  readonly #settlements = new Settlements();
   /** Groups and batches so far, and how many had to be sent again, for the log and the benchmark. */
   readonly counts = { groups: 0, batches: 0, repeats: 0 };
   /** Hears how long each group took, its flush included, and of how many rows; for figures. */
@@ -113,6 +115,7 @@ export class PgWriter {
   async stop(): Promise<void> {
     this.#stopped ??= new CommitError("closed", "the store is closing");
     await this.#running;
+    await this.#settlements.drained();
     this.#late?.cancel();
   }
 
@@ -264,10 +267,11 @@ export class PgWriter {
     );
     if (taking) this.#trace.committed(group, this.counts.groups, taking());
     const errors = new Map(refused.map(({ pending, error }) => [pending, error]));
-    for (const pending of group) {
-      if (errors.has(pending)) pending.reject(toCommitError(errors.get(pending)));
-      else pending.resolve();
-    }
+    this.#settlements.add(
+      group.map((pending) =>
+        errors.has(pending) ? () => pending.reject(toCommitError(errors.get(pending))) : pending.resolve,
+      ),
+    );
   }
 
   /** What the group is answered, unless its callers have waited for too long by then: throws `unknown` at that moment. */

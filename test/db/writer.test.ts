@@ -57,6 +57,45 @@ describe("the group-committing writer", () => {
     expect(seen.indexOf("first group")).toBeLessThan(seen.indexOf("second group"));
   });
 
+  test("[ST-29] callers of a large group continue in slices, in order, and other work runs in between", async () => {
+    const order: number[] = [];
+    const turns = new Map<number, number>();
+    let turn = 0;
+    let isOver = false;
+    const count = (): void => {
+      turn += 1;
+      if (!isOver) setImmediate(count);
+    };
+    setImmediate(count);
+    const busy = (): void => {
+      const end = performance.now() + 3;
+      while (performance.now() < end);
+    };
+    await Promise.all(
+      Array.from({ length: 60 }, (_, i) =>
+        put(`s${i}`).then(() => {
+          busy();
+          order.push(i);
+          turns.set(turn, (turns.get(turn) ?? 0) + 1);
+        }),
+      ),
+    );
+    isOver = true;
+    expect(store.writer.counts.groups).toBe(1);
+    expect(order).toEqual(Array.from({ length: 60 }, (_, i) => i));
+    // The first slice has eight callers; after it each slice halves until it fits the budget.
+    expect(Math.max(...turns.values())).toBe(8);
+    expect(turns.size).toBeGreaterThan(20);
+  });
+
+  test("[ST-29] a store that closes answers all callers first", async () => {
+    let answered = 0;
+    const all = Array.from({ length: 100 }, (_, i) => put(`c${i}`).then(() => answered++));
+    await store.close();
+    expect(answered).toBe(100);
+    await Promise.all(all);
+  });
+
   test("[ST-1] while a group is flushed the loop continues, and what comes in the meantime is the next group", async () => {
     const mine = new Database(join(place.path, "slipway.db"));
     const epoch = mine.query("select value from epoch").values()[0]?.[0] as number;
