@@ -27,10 +27,12 @@ const NEW: Omit<AgentToolCall, "id"> = {
 /** What is kept of a call's arguments and of its result. More is nothing that a person reads, and would hold everybody up. */
 const MAX_VALUES = 20_000;
 const MAX_CHARACTERS = 1024 * 1024;
+/** Diffs, texts and files of a call. An edit that shows only some of its changes would mislead whoever approves it, so none are kept. */
+const MAX_ENTRIES = 500;
 const LEFT_OUT = { left_out: "This is too large to be shown." };
 
 /** Whether a value of the agent's is small enough to be shown, compared and stored. */
-export const isShowable = (value: unknown): boolean => {
+const isShowable = (value: unknown): boolean => {
   let [values, characters] = [0, 0];
   const waiting: unknown[] = [value];
   while (waiting.length > 0) {
@@ -47,11 +49,21 @@ export const isShowable = (value: unknown): boolean => {
   return true;
 };
 
+/** Returns whether everything in an update is small enough to be shown: otherwise it isn't asked about. */
+export const isShowableUpdate = ({ rawInput, content, locations }: ToolCallUpdate): boolean =>
+  isShort(content) && isShort(locations) && isShowable(rawInput);
+
+const isShort = (list: readonly unknown[] | null | undefined): boolean => (list?.length ?? 0) <= MAX_ENTRIES;
+
 const kept = (value: unknown): unknown => (isShowable(value) ? value : LEFT_OUT);
 
 /** Returns the call after an update. What the update leaves out stays. */
 export const updatedCall = (known: AgentToolCall | undefined, update: ToolCallUpdate): AgentToolCall => {
   const before = known ?? { id: update.toolCallId, ...NEW };
+  if (!isShort(update.content) || !isShort(update.locations)) {
+    const { content: _, locations: __, ...rest } = update;
+    return updatedCall({ ...before, content: [], paths: [] }, { ...rest, rawInput: LEFT_OUT });
+  }
   return {
     id: before.id,
     title: update.title ?? before.title,

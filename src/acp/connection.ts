@@ -68,14 +68,18 @@ const ANSWER_MS = 180_000;
 /** A message of the agent's: above it the connection is closed. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;
 
+const TOO_LONG = `It sent a message that is longer than ${MAX_MESSAGE_BYTES / 1024 ** 2} MiB, which is the limit.`;
+
 export class AcpConnection {
   readonly #connection: ClientConnection;
+  readonly #stdio: ProgramStdio;
   readonly #clock: Clock;
   readonly #info: InitializeResponse;
-  #isTooLong = false;
+  #excess: string | undefined;
 
-  private constructor(connection: ClientConnection, clock: Clock, info: InitializeResponse) {
+  private constructor(connection: ClientConnection, stdio: ProgramStdio, clock: Clock, info: InitializeResponse) {
     this.#connection = connection;
+    this.#stdio = stdio;
     this.#clock = clock;
     this.#info = info;
   }
@@ -128,10 +132,10 @@ export class AcpConnection {
     if (auth_method !== "" && (info.authMethods ?? []).some(({ id }) => id === auth_method)) {
       await inTime(clock, connection.agent.request("authenticate", { methodId: auth_method }));
     }
-    const opened = new AcpConnection(connection, clock, info);
+    const opened = new AcpConnection(connection, stdio, clock, info);
     connection.signal.addEventListener("abort", () => {
-      opened.#isTooLong =
-        connection.signal.reason instanceof Error && connection.signal.reason.name === "MessageTooLargeError";
+      const { reason } = connection.signal;
+      if (reason instanceof Error && reason.name === "MessageTooLargeError") opened.#excess = TOO_LONG;
     });
     return opened;
   }
@@ -198,9 +202,9 @@ export class AcpConnection {
     return this.#connection.agent.notify("session/cancel", { sessionId: session_id });
   }
 
-  /** Whether the connection was closed because the agent sent a message above the limit. */
-  get isTooLong(): boolean {
-    return this.#isTooLong;
+  /** Says which limit a message of the agent exceeded, if the connection was closed for that. */
+  get excess(): string | undefined {
+    return this.#excess ?? this.#stdio.excess;
   }
 
   /** Resolves when the connection is closed. */

@@ -3,6 +3,7 @@
 import type { Clock } from "#base/clock.ts";
 import { pause } from "#base/retry.ts";
 import type { AgentProgramOutput, StartAgentProgram } from "#schema/agents/agent-program.ts";
+import { TooManyValuesError, ValueCounter } from "./message-limit.ts";
 
 /** Asks the daemon. Rejects with words when the workspace cannot be reached. */
 export type AskDaemon = <T>(call: {
@@ -24,6 +25,8 @@ type AnswerMcp = (message: string) => Promise<string>;
 const WAIT_MS = 25_000;
 /** What is handed on at once: each message in it is read and taken before others have their turn. */
 const PIECE_BYTES = 64 * 1024;
+/** A piece that took longer than this is followed by a pause, so that an agent that writes without end takes a third of the event loop at most. */
+const LONG_PIECE_MS = 5;
 /** A program that writes word by word is read in pieces. */
 const PACE_MS = 20;
 
@@ -37,7 +40,9 @@ export class ProgramStdio {
   readonly #answerMcp: AnswerMcp;
   readonly #started = Promise.withResolvers<Started>();
   readonly #ended = Promise.withResolvers<string>();
+  readonly #counter = new ValueCounter();
   #sent = 0;
+  #excess: string | undefined;
 
   private constructor(ask: AskDaemon, clock: Clock, id: string, answerMcp: AnswerMcp) {
     this.#ask = ask;
@@ -77,6 +82,11 @@ export class ProgramStdio {
     return this.#ended.promise;
   }
 
+  /** Says which limit a message of the program exceeded, if the program was ended for that. */
+  get excess(): string | undefined {
+    return this.#excess;
+  }
+
   /** Ends the program and all it has started. Not waited for: a workspace that is away has no such program. */
   end(): void {
     this.#over.abort();
@@ -103,8 +113,13 @@ export class ProgramStdio {
         }
         const bytes = encoder.encode(answer.output);
         for (let from = 0; from < bytes.byteLength && !signal.aborted; from += PIECE_BYTES) {
-          controller.enqueue(bytes.subarray(from, from + PIECE_BYTES));
+          const began = performance.now();
+          const piece = bytes.subarray(from, from + PIECE_BYTES);
+          this.#counter.count(piece);
+          controller.enqueue(piece);
           await new Promise<void>((resolve) => setImmediate(resolve));
+          const took = performance.now() - began;
+          if (took > LONG_PIECE_MS) await pause(this.#clock, 2 * took, signal);
         }
         if (signal.aborted) break;
         if (answer.state === "ended" && answer.output === "") return this.#finish(controller, reasonOf(answer));
@@ -112,7 +127,9 @@ export class ProgramStdio {
       }
       this.#finish(controller, "The agent was stopped.");
     } catch (error) {
+      if (error instanceof TooManyValuesError) this.#excess = error.message;
       this.#finish(controller, signal.aborted ? "The agent was stopped." : (error as Error).message);
+      if (this.#excess !== undefined) this.end();
     }
   }
 

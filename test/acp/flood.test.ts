@@ -18,6 +18,27 @@ test("[CA-33] an agent with hundreds of calls that have no result fails in words
   expect((await messagesOf(world.owner, id)).at(-1)?.content.at(-1)?.text).toContain("fine");
 });
 
+test("[CA-33] a message with more than 50,000 values ends the program and fails the turn", async () => {
+  const { id } = await beginAgentChat(world, "diffs 20000", { permissions: null });
+  await until(async () => (await read(id)).status === "error");
+  expect((await read(id)).last_error?.detail).toBe(
+    "It sent a message with more than 50,000 values, which is the limit.",
+  );
+});
+
+test("[CA-33] an edit of more than 500 changes is left out whole, and not asked about", async () => {
+  const { id } = await beginAgentChat(world, "diffs 501\ndiffsask 501\nsay done", {
+    permissions: { default: "ask", rules: [] },
+  });
+  await until(async () => (await read(id)).status === "waiting");
+  const parts = (await messagesOf(world.owner, id)).flatMap(({ content }) => content);
+  const calls = parts.filter(({ type }) => type === "tool-call");
+  expect(calls.length).toBe(2);
+  for (const { args } of calls) expect(JSON.stringify(args)).not.toContain("new_text");
+  expect(logOf(world, id).filter((line) => line.startsWith("answered"))).toEqual(["answered cancelled"]);
+  expect(parts.at(-1)?.text).toBe("done");
+});
+
 test("[CA-33] what is too large to be shown is left out of a call, and not asked about", async () => {
   const { id } = await beginAgentChat(world, "bulky 30000\nbulkyask 30000\nsay done", {
     permissions: { default: "ask", rules: [] },

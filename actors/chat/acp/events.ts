@@ -31,8 +31,8 @@ export type AgentEvent =
   /** The gateway has refused a model call of the agent's: a budget is used up. */
   | { readonly type: "refused" }
   | { readonly type: "ended"; readonly stop: StopReason }
-  /** `isGone`: the program has ended; otherwise it has refused the prompt. `isTooLong`: it was ended for a message above the limit. */
-  | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean; readonly isTooLong: boolean };
+  /** `isGone`: the program has ended; otherwise it has refused the prompt. `excess`: says which limit a message of the program exceeded, if it was ended for that. */
+  | { readonly type: "failed"; readonly reason: string; readonly isGone: boolean; readonly excess: string | undefined };
 
 /** A program that writes faster than it is read is cut off. */
 const MAX_WAITING = 100_000;

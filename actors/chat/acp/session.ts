@@ -11,7 +11,7 @@ import type { TouchedFiles } from "#schema/agents/git-message.ts";
 import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { AgentOption, ChosenOptions } from "#schema/chats/agent-option.ts";
 import type { MessagePart } from "#schema/chats/chat-part.ts";
-import { isShowable } from "#src/acp/calls.ts";
+import { isShowableUpdate } from "#src/acp/calls.ts";
 import {
   AcpConnection,
   type AgentRequests,
@@ -161,7 +161,7 @@ export class AgentSession {
         new Promise((resolve) => {
           const answer = (isGranted: boolean | undefined): void => resolve({ outcome: outcomeOf(options, isGranted) });
           // Too large to read before allowing it.
-          if (!session || !isOurs(sessionId) || !isShowable(toolCall.rawInput)) return answer(undefined);
+          if (!session || !isOurs(sessionId) || !isShowableUpdate(toolCall)) return answer(undefined);
           session.#ask({ call: toolCall, isWrite: false, answer });
         }),
       createTerminal: async (request) => {
@@ -264,8 +264,8 @@ export class AgentSession {
         // The connection is closed a moment before the program's end is known.
         await within(this.#clock, 1_000, this.#connection.closed);
         const reason = this.#isGone ? await this.#stdio.ended : reasonOf(error);
-        const { isTooLong } = this.#connection;
-        this.events.push({ type: "failed", reason, isGone: this.#isGone, isTooLong });
+        const { excess } = this.#connection;
+        this.events.push({ type: "failed", reason, isGone: this.#isGone, excess });
       },
     );
     this.#prompt = prompt.finally(() => {

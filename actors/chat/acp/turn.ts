@@ -8,7 +8,7 @@ import type { CodingAgent } from "#schema/ai/coding-agents.ts";
 import type { AgentOption } from "#schema/chats/agent-option.ts";
 import type { ChatError } from "#schema/chats/chat-error.ts";
 import { type ChatTool, movedFiles, toolOf } from "#src/acp/calls.ts";
-import { MAX_MESSAGE_BYTES, type SessionUpdate, type ToolCallUpdate } from "#src/acp/connection.ts";
+import type { SessionUpdate, ToolCallUpdate } from "#src/acp/connection.ts";
 import type { Attachments } from "#src/llm/attachments.ts";
 import { SecretMask } from "#src/tools/mask.ts";
 import { isEdit, pathsIn } from "#src/tools/permission-mode.ts";
@@ -389,10 +389,8 @@ export class AgentTurn implements RunningTurn {
         return this.#commit(begun, step, "finish");
       }
       case "failed":
-        if (event.isTooLong) {
-          const detail = `It sent a message that is longer than ${MAX_MESSAGE_BYTES / 1024 ** 2} MiB, which is the limit.`;
-          return this.#fail(begun, { message: `${display_name} has failed.`, detail });
-        }
+        if (event.excess !== undefined)
+          return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.excess });
         if (!event.isGone) return this.#fail(begun, { message: `${display_name} has failed.`, detail: event.reason });
         this.#restarts += 1;
         log("chats").warn("the agent of chat {chat_id} ended: {reason}", {

@@ -334,6 +334,11 @@ agent({ name: "test-agent" })
         const rawInput = { values: Array.from({ length: Number(first) }, () => 0) };
         await turn.call({ title: "bulky", kind: "other", rawInput }, verb === "bulkyask", async () => "done");
       }
+      if (verb.startsWith("diffs")) {
+        const diff = { type: "diff" as const, path: "a.txt", oldText: "a", newText: "b" };
+        const content = Array.from({ length: Number(first) }, () => diff);
+        await turn.call({ title: "diffs", kind: "edit", content }, verb === "diffsask", async () => "done");
+      }
       if (verb === "huge") await turn.say("agent_message_chunk", "x".repeat(Number(first) * 1024 ** 2));
       if (verb === "stubborn") {
         await turn.say("agent_message_chunk", "busy");
