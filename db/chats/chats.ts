@@ -1,6 +1,16 @@
 // Chats: reading by key, and the statements of the chat actor. Messages and queues are in messages.ts, lists in chat-lists.ts.
 import { and, asc, eq, inArray, isNotNull, isNull, type SQL, sql } from "drizzle-orm";
-import { build, findBy, given, insertInto, query, type Statement, statement, updateBy } from "../engine/sql.ts";
+import {
+  build,
+  findBy,
+  given,
+  insertInto,
+  query,
+  type RowOfQuery,
+  type Statement,
+  statement,
+  updateBy,
+} from "../engine/sql.ts";
 import { isAmongParts, ofParts } from "../parts.ts";
 import { chats } from "../schema/chats.ts";
 
@@ -10,29 +20,45 @@ export type { DynamicTool } from "../schema/chats.ts";
 /** {id}. */
 export const findChat = findBy(chats, chats.id);
 
-/** Several by their ids: {ids} is a JSON array. For `scan`. */
-export const listChatsByIds = query(
-  build
-    .select()
-    .from(chats)
-    .where(sql`${chats.id} in (select value from json_each(${sql.placeholder("ids")}))`),
-);
-
-/** What decides who may see it: {id}. */
-export const findChatPlace = query(
+/** What became of several chats, by their ids: {ids} is a JSON array. For `scan`. */
+export const listChatOutcomes = query(
   build
     .select({
       id: chats.id,
-      key: chats.key,
-      owner_id: chats.owner_id,
-      organization_id: chats.organization_id,
-      parent_chat_id: chats.parent_chat_id,
-      workspace_id: chats.workspace_id,
-      coding_agent: chats.coding_agent,
-      archived: chats.archived,
+      status: chats.status,
+      last_error: chats.last_error,
+      last_turn_summary: chats.last_turn_summary,
+      updated_at: chats.updated_at,
     })
     .from(chats)
-    .where(given(chats.id)),
+    .where(sql`${chats.id} in (select value from json_each(${sql.placeholder("ids")}))`),
+);
+export type ChatOutcome = RowOfQuery<typeof listChatOutcomes>;
+
+/** The session of a chat's coding agent: {id}. */
+export const findAgentSession = query(
+  build.select({ agent_session: chats.agent_session }).from(chats).where(given(chats.id)),
+);
+
+const placeColumns = {
+  id: chats.id,
+  key: chats.key,
+  owner_id: chats.owner_id,
+  organization_id: chats.organization_id,
+  parent_chat_id: chats.parent_chat_id,
+  workspace_id: chats.workspace_id,
+  coding_agent: chats.coding_agent,
+  archived: chats.archived,
+} as const;
+
+/** What decides who may see it: {id}. */
+export const findChatPlace = query(build.select(placeColumns).from(chats).where(given(chats.id)));
+/** The same of several: {ids} is a JSON array. For `scan`. */
+export const listChatPlaces = query(
+  build
+    .select(placeColumns)
+    .from(chats)
+    .where(sql`${chats.id} in (select value from json_each(${sql.placeholder("ids")}))`),
 );
 export type ChatPlace = Pick<
   ChatRow,
@@ -89,6 +115,7 @@ export type ExecutionColumns = Pick<
   | "retry_version"
   | "generation_attempt"
   | "last_assistant_id"
+  | "asked_by"
   | "updated_at"
 >;
 
@@ -107,6 +134,7 @@ const EXECUTION = [
   "retry_version",
   "generation_attempt",
   "last_assistant_id",
+  "asked_by",
   "updated_at",
 ] as const satisfies readonly (keyof ExecutionColumns)[];
 

@@ -1,5 +1,18 @@
 // Chats as callers see them: the row with its owner's names, by key and in lists. Lists run on a reader Worker.
-import { aliasedTable, and, asc, desc, eq, inArray, isNull, notExists, or, type SQL, sql } from "drizzle-orm";
+import {
+  aliasedTable,
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  inArray,
+  isNull,
+  notExists,
+  or,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import { build, given, type Query, query } from "../engine/sql.ts";
 import { chat_diffs } from "../schema/chat-diffs.ts";
 import { chats } from "../schema/chats.ts";
@@ -10,7 +23,7 @@ import { type PullFilter, pullConditions, type ShownDiff, shownDiff } from "./di
 import { type Matching, matchingRoots, rootMatches } from "./search.ts";
 
 export type ChatView = {
-  readonly chat: ChatRow;
+  readonly chat: ShownChat;
   readonly owner_username: string;
   readonly owner_name: string;
   /** Where the chat works now: the newest build of its workspace, and the agent of it that tools use; null while none exists. */
@@ -18,8 +31,6 @@ export type ChatView = {
   readonly agent_id: string | null;
   /** The chat, or its root, is shared with someone. */
   readonly shared: boolean;
-  /** The tool that has ended its last turn with a question to its owner, not answered yet; else null. */
-  readonly asked_by: string | null;
   /** What the chat has pinned of its workspace; null while that is nothing. */
   readonly context: { readonly snapshot: string; readonly error: string; readonly dirty_since: number | null } | null;
   /** Null while nothing of the chat was pushed. */
@@ -39,27 +50,30 @@ const agentId = sql<string | null>`(select a.id from workspaces w join agents a 
   order by a.display_order, a.name limit 1)`;
 
 /**
- * A turn that ends with a question leaves its result behind its last answer; whatever a person says begins another turn. Read for chats
- * that rest, by the index of messages: the few after the newest answer.
+ * Without what only turns need: calls that wait for a result, tools of a client and the session of a coding agent may be megabytes for each
+ * chat of a list.
  */
-const askedBy = sql<string | null>`case when ${chats.status} = 'waiting' then (
-  select part.value ->> 'tool_name' from messages m, json_each(m.content) part
-  where m.chat = ${chats.key} and m.id > ${chats.last_assistant_id} and m.deleted = 0 and m.role = 'tool'
-    and part.value ->> 'tool_name' in ('ask_user_question', 'propose_plan')
-    and coalesce(cast(part.value ->> 'is_error' as text), '0') not in ('1', 'true')
-    and not exists (select 1 from messages u where u.chat = m.chat and u.id > m.id and u.deleted = 0 and u.role = 'user')
-  order by m.id desc limit 1) end`;
+const {
+  pending_calls: _calls,
+  dynamic_tools: _tools,
+  agent_session: _session,
+  retry_state: _retry,
+  compaction: _compaction,
+  ...shownColumns
+} = getTableColumns(chats);
+
+/** A chat without what lists don't read. */
+export type ShownChat = Pick<ChatRow, keyof typeof shownColumns>;
 
 const select = () =>
   build
     .select({
-      chat: chats,
+      chat: shownColumns,
       owner_username: users.username,
       owner_name: users.name,
       shared: isShared,
       build_id: buildId,
       agent_id: agentId,
-      asked_by: askedBy,
       context: {
         snapshot: chat_contexts.snapshot,
         error: context_snapshots.error,
@@ -104,7 +118,7 @@ export type ChatFilter = {
 };
 
 /** One's own pinned root chats by their place; from behind `after` on. */
-export const listPinnedViews = (filter: ChatFilter, after?: ChatRow | undefined): Query<ChatView> =>
+export const listPinnedViews = (filter: ChatFilter, after?: ShownChat | undefined): Query<ChatView> =>
   cast(
     query(
       select()
@@ -128,7 +142,7 @@ const WINDOW = 300;
 export const searchTopViews = (
   filter: ChatFilter,
   search: Matching,
-  { limit, offset, after }: { limit: number; offset: number; after?: ChatRow | undefined },
+  { limit, offset, after }: { limit: number; offset: number; after?: ShownChat | undefined },
 ): Query<ChatView> => {
   const plain = [...conditions({ ...filter, search: undefined }), isUnpinned(filter)];
   const top = build
@@ -151,7 +165,7 @@ export const searchTopViews = (
 /** Root chats that are not pinned, the one that moved last first; from behind `after` on. Reads no more of the index than it returns. */
 export const listChatViews = (
   filter: ChatFilter,
-  { limit, offset, after }: { limit: number; offset: number; after?: ChatRow | undefined },
+  { limit, offset, after }: { limit: number; offset: number; after?: ShownChat | undefined },
 ): Query<ChatView> =>
   cast(
     query(
@@ -205,7 +219,8 @@ const found = ({ owner_id, shared_with }: ChatFilter, search: Matching): SQL => 
 };
 
 /** Rows that come after this one in the order of the list. */
-const behind = ({ updated_at, id }: ChatRow): SQL => sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;
+const behind = ({ updated_at, id }: Pick<ShownChat, "updated_at" | "id">): SQL =>
+  sql`(${chats.updated_at}, ${chats.id}) < (${updated_at}, ${id})`;
 
 const newer = aliasedTable(chats, "newer");
 

@@ -26,6 +26,7 @@ import step23 from "./0041_dotfiles_and_deploy_keys.sql" with { type: "text" };
 import step24 from "./0042_repository_prebuilds.sql" with { type: "text" };
 import step25 from "./0043_trials.sql" with { type: "text" };
 import step26 from "./0044_snapshot_modules.sql" with { type: "text" };
+import step27 from "./0045_chat_questions.sql" with { type: "text" };
 
 export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0018_release_0_2_0", step0],
@@ -55,4 +56,5 @@ export const FILES: readonly (readonly [name: string, sql: string])[] = [
   ["0042_repository_prebuilds", step24],
   ["0043_trials", step25],
   ["0044_snapshot_modules", step26],
+  ["0045_chat_questions", step27],
 ];

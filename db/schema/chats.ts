@@ -86,6 +86,8 @@ export const chats = quietTable(
     retry_version: integer().notNull().default(0),
     generation_attempt: integer().notNull().default(0),
     last_assistant_id: integer().notNull().default(0),
+    /** The tool whose question to a person is the last thing that was said; null where none is, or somebody has answered. */
+    asked_by: text(),
   },
   (table) => [
     // Lists walk it backwards and stop when the page is full; pinned chats stand apart.

@@ -11,6 +11,7 @@ import { migrate } from "#db/engine/migrate.ts";
 import { DatabaseVersionError, type Migration, newestVersion } from "#db/engine/migration.ts";
 import { MIGRATIONS } from "#db/engine/migrations.ts";
 import { openDatabase } from "#db/engine/open.ts";
+import { ASKED_BY, CHATS_WITH_QUESTIONS } from "./chats-with-questions.ts";
 import { temporaryDirectory } from "./deployments.ts";
 import { shapeOf } from "./shape.ts";
 import { STEPS } from "./steps.ts";
@@ -151,8 +152,10 @@ describe("migrations", () => {
     using place = temporaryDirectory();
     const db = released(place.path);
     db.run("insert into settings values ('kept', 'yes')");
+    for (const insert of CHATS_WITH_QUESTIONS) db.run(insert);
     expect(upTo(db, place.path, MIGRATIONS)).toEqual(MIGRATIONS.slice(1).map((step) => step.name));
     expect(db.query("select value from settings where key = 'kept'").values()).toEqual([["yes"]]);
+    expect(db.query("select asked_by from chats order by key").values()).toEqual(ASKED_BY.map((name) => [name]));
     expect(db.query("select max(version) from migrations").values()).toEqual([[newestVersion(MIGRATIONS)]]);
     const fresh = new Database(":memory:");
     upTo(fresh, place.path, MIGRATIONS);

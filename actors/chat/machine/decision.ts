@@ -106,6 +106,8 @@ export type Execution = {
   readonly generation_attempt: number;
   /** The newest assistant message a user can see; 0 when none exists. */
   readonly last_assistant_id: number;
+  /** The tool that has asked a person something, which is not answered yet; else null. */
+  readonly asked_by: string | null;
   readonly updated_at: number;
 };
 

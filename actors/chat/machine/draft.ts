@@ -15,7 +15,7 @@ import type {
   Queued,
   RetryState,
 } from "./decision.ts";
-import { pendingAfter } from "./pending.ts";
+import { askedAfter, pendingAfter } from "./pending.ts";
 
 /** Messages that may wait for one chat (facts/chats 1.7). */
 export const QUEUE_LIMIT = 20;
@@ -93,6 +93,7 @@ export class Draft<S extends Execution> {
     this.#inserted.push(row);
     this.#next.compaction = null;
     this.#next.pending_calls = pendingAfter(this.#next.pending_calls, row);
+    this.#next.asked_by = askedAfter(this.#next.asked_by, row);
     if (row.role === "assistant" && row.visibility !== "model") this.#next.last_assistant_id = row.id;
   }
 
@@ -165,6 +166,7 @@ export class Draft<S extends Execution> {
     this.#deletedFrom = id;
     this.#next.pending_calls = this.#next.pending_calls.filter((call) => call.message_id < id);
     this.#next.last_assistant_id = lastAssistantId;
+    this.#next.asked_by = null;
   }
 
   nextAttempt(): void {

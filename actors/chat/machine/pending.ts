@@ -1,4 +1,4 @@
-// Which tool calls of a history still lack a result. Pure; used by the state machine and by tests that read whole histories.
+// Which tool calls of a history still lack a result, and which question an answer. Pure; used by the state machine and by tests that read whole histories.
 import { noteIn } from "#src/llm/call-notes.ts";
 import type { Message, PendingCall } from "./decision.ts";
 
@@ -17,4 +17,21 @@ export const pendingAfter = (pending: readonly PendingCall[], message: Message):
     if (part.type === "tool-result") next = next.filter((call) => call.tool_call_id !== tool_call_id);
   }
   return next;
+};
+
+/** Tools that end a turn with a question to a person. */
+const QUESTIONS: readonly string[] = ["ask_user_question", "propose_plan"];
+
+/**
+ * The tool whose question waits for a person after one more message; null: none does. What a person says answers it, and what the model says
+ * goes on from it.
+ */
+export const askedAfter = (
+  asked: string | null,
+  { role, visibility, content }: Pick<Message, "role" | "visibility" | "content">,
+): string | null => {
+  if (role === "user" || (role === "assistant" && visibility !== "model")) return null;
+  if (role !== "tool") return asked;
+  const question = content.find(({ tool_name = "", is_error }) => !is_error && QUESTIONS.includes(tool_name));
+  return question?.tool_name ?? asked;
 };

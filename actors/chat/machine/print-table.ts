@@ -53,6 +53,7 @@ export const sample = (name: StateName, waiting: number): Execution => {
     retry_version: 0,
     generation_attempt: 1,
     last_assistant_id: 5,
+    asked_by: null,
     updated_at: 0,
   };
 };

@@ -46,6 +46,7 @@ export const toCreation = (
     retry_version: 0,
     generation_attempt: 0,
     last_assistant_id: 0,
+    asked_by: null,
   };
   return { state, inserted };
 };

@@ -18,7 +18,7 @@ import type { ChatDeps } from "../deps.ts";
 import type { ChatState } from "../machine/chat-state.ts";
 import type { Message, PendingCall } from "../machine/decision.ts";
 import { toolMessage } from "../machine/draft.ts";
-import { pendingAfter } from "../machine/pending.ts";
+import { askedAfter, pendingAfter } from "../machine/pending.ts";
 import type { CopiedMessages } from "../turn/checkpoints.ts";
 import { toCreation } from "./create.ts";
 import { readChat } from "./read.ts";
@@ -151,7 +151,8 @@ const makeState = (source: ChatState, { id, title, copies, ...at }: New): ChatSt
   const { state } = toCreation({ chat: { ...source, id, title: title ?? source.title }, messages: [] }, at);
   const seen = copies.findLast(({ role, visibility }) => role === "assistant" && visibility !== "model")?.id ?? 0;
   const agent_session = copyChoices(source);
-  const own = { id, key: at.key, agent_session, last_assistant_id: seen, read_cursor: seen };
+  const asked_by = copies.reduce<string | null>((asked, row) => askedAfter(asked, toMessage(row)), null);
+  const own = { id, key: at.key, agent_session, last_assistant_id: seen, asked_by, read_cursor: seen };
   return { ...state, ...OWN, ...own, status: "waiting" };
 };
 

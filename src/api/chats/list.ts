@@ -1,7 +1,6 @@
 // Lists the caller's chats: parses the search text and labels into a filter (facts/chats 4.2). 400 names the invalid part.
 import { invalid, invalidField } from "#base/errors.ts";
 import { SearchQuery } from "#base/query.ts";
-import type { ChatRow } from "#db/chats/chats.ts";
 import {
   type ChatFilter,
   type ChatView,
@@ -9,6 +8,7 @@ import {
   listChatViews,
   listChildViews,
   listPinnedViews,
+  type ShownChat,
   searchTopViews,
 } from "#db/chats/views.ts";
 import { maySeeChat } from "#domain/chats/find.ts";
@@ -39,7 +39,7 @@ export const listChats = async (ctx: ApiContext, caller: UserCaller, query: List
 const loadViews = async (
   { store }: ApiContext,
   filter: ChatFilter,
-  { limit, offset, after }: { limit: number; offset: number; after: ChatRow | undefined },
+  { limit, offset, after }: { limit: number; offset: number; after: ShownChat | undefined },
 ): Promise<ChatView[]> => {
   const pinned = after?.pin_order === 0 || !filter.mine ? [] : await store.scan(listPinnedViews(filter, after));
   const first = pinned.slice(offset, offset + limit);
@@ -53,7 +53,7 @@ const loadViews = async (
   return [...first, ...(await store.scan(listChatViews(filter, page)))];
 };
 
-const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ChatRow> => {
+const loadCursor = async (ctx: ApiContext, caller: UserCaller, id: string): Promise<ShownChat> => {
   const unknown = () => invalidField("after_id", "names none of your chats");
   const view = await ctx.store.get(findChatView(id.toLowerCase()));
   if (!view) throw unknown();

@@ -1,6 +1,6 @@
 // Finding the chat a request is about, and who may do what to it: hidden is 404, visible but another's is 403 (facts/chats 4.1).
 import { conflict, forbidden, notFound } from "#base/errors.ts";
-import { type ChatPlace, findChatPlace } from "#db/chats/chats.ts";
+import { type ChatPlace, findAgentSession, findChatPlace } from "#db/chats/chats.ts";
 import { findSnapshot } from "#db/chats/context.ts";
 import { listChatFiles } from "#db/chats/files.ts";
 import { isSharedWith } from "#db/chats/shares.ts";
@@ -67,7 +67,7 @@ export const readChat = async ({ store, generations, warnings }: DomainContext, 
   const shown = presentChat(view, children, generations.isWaiting(id), files);
   const snapshot = view.context ? await store.get(findSnapshot({ id: view.context.snapshot })) : undefined;
   const context = view.context ? { context: presentContext(view.context, snapshot?.resources) } : {};
-  const agent_options = presentAgentOptions(view.chat.agent_session);
+  const agent_options = presentAgentOptions((await store.get(findAgentSession({ id })))?.agent_session ?? null);
   return {
     ...shown,
     ...(agent_options.length === 0 ? {} : { agent_options }),

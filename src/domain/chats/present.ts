@@ -17,7 +17,7 @@ const present = <T extends Record<string, unknown>>(members: T): { [K in keyof T
 
 /** A chat without its children. `queued_for_capacity` only where one chat is read. */
 const presentOne = (
-  { chat, build_id, agent_id, asked_by, owner_name, owner_username, diff, shared, context }: ChatView,
+  { chat, build_id, agent_id, owner_name, owner_username, diff, shared, context }: ChatView,
   queued_for_capacity: boolean,
   files: readonly ChatFileRow[] = [],
 ): ChildChat => ({
@@ -42,7 +42,7 @@ const presentOne = (
     diff_status: diff ? presentDiffStatus(chat.id, diff) : null,
   }),
   ...(context ? { context: presentContext(context) } : {}),
-  ...(asked_by === null ? {} : { awaits: asked_by === "propose_plan" ? ("approval" as const) : ("answer" as const) }),
+  ...presentQuestion(chat),
   permission_mode: toPermissionMode(chat),
   last_model_config_id: chat.last_model_config_id,
   title: chat.title,
@@ -70,6 +70,12 @@ const presentOne = (
     size_bytes: file.size,
   })),
 });
+
+/** A turn that ends with a question waits for a person; whatever is said then begins another turn. */
+const presentQuestion = ({ status, asked_by }: ChatView["chat"]): Pick<ChildChat, "awaits"> => {
+  if (status !== "waiting" || asked_by === null) return {};
+  return { awaits: asked_by === "propose_plan" ? "approval" : "answer" };
+};
 
 /** A root chat with the children that are archived as it is. */
 export const presentChat = (

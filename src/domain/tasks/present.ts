@@ -1,7 +1,7 @@
 // Tasks as callers see them: their status follows from the workspace's build, its agent and the chat, and is stored nowhere.
 import { rfc3339 } from "#base/clock.ts";
 import { notFound } from "#base/errors.ts";
-import { type ChatRow, listChatsByIds } from "#db/chats/chats.ts";
+import { type ChatOutcome, listChatOutcomes } from "#db/chats/chats.ts";
 import type { TaskRow } from "#db/tasks/tasks.ts";
 import { listWorkspaceViews } from "#db/workspaces/views.ts";
 import type { WorkspaceAgent } from "#schema/agents/agent.ts";
@@ -23,7 +23,7 @@ export const presentTasks = async (
   const views = await ctx.store.scan(listWorkspaceViews({ ids: ids((task) => task.workspace_id) }));
   const workspaces = new Map((await presentWorkspaces(ctx, views, caller)).map((one) => [one.id, one]));
   const chats = new Map(
-    (await ctx.store.scan(listChatsByIds({ ids: ids((task) => task.chat_id) }))).map((one) => [one.id, one]),
+    (await ctx.store.scan(listChatOutcomes({ ids: ids((task) => task.chat_id) }))).map((one) => [one.id, one]),
   );
   return tasks.flatMap((task) => {
     const workspace = workspaces.get(task.workspace_id);
@@ -38,7 +38,7 @@ export const presentTask = async (ctx: DomainContext, task: TaskRow, caller: Use
   return shown;
 };
 
-const present = (task: TaskRow, workspace: Workspace, chat: ChatRow | undefined, compat: boolean): Task => {
+const present = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefined, compat: boolean): Task => {
   const build = workspace.latest_build;
   const agent = build.resources.flatMap(({ agents }) => agents).find((one) => isTop(one));
   return {
@@ -114,7 +114,7 @@ const STATES = {
   error: "failed",
 } as const;
 
-const toState = (task: TaskRow, workspace: Workspace, chat: ChatRow | undefined): TaskState | null => {
+const toState = (task: TaskRow, workspace: Workspace, chat: ChatOutcome | undefined): TaskState | null => {
   const timestamp = rfc3339(chat?.updated_at ?? task.updated_at);
   if (!chat) return task.problem === "" ? null : { timestamp, state: "failed", message: task.problem, uri: "" };
   const status = shownStatus(chat.status);

@@ -1,6 +1,7 @@
 // Lists of chats: who sees which, in which order, with which filters; pins and metadata.
 import { expect, test } from "bun:test";
 import { updateChat } from "#db/chats/chats.ts";
+import { type ChatFilter, listChatViews, listChildViews, listPinnedViews } from "#db/chats/views.ts";
 import type { Chat, MessagePage } from "#schema/chats/chat.ts";
 import type { Generic } from "#schema/generic.ts";
 import { type ChatWorld, createChat, Follower, openChatWorld, said } from "#test/support/chats.ts";
@@ -262,4 +263,12 @@ test("[ID-25] anyone who has begun a chat has a seat, and nobody else", async ()
   expect(await seat()).toBe(true);
   await createChat(world, "again");
   expect(await seat()).toBe(true);
+});
+
+test("[CH-31] a list reads no message, and nothing of a chat that only its turns need", () => {
+  const filter: ChatFilter = { owner_id: "", mine: true, shared_with: ["a"], archived: false, labels: [], pull: { statuses: [] } };
+  const page = { limit: 50, offset: 0 };
+  for (const { sql } of [listChatViews(filter, page), listPinnedViews(filter), listChildViews(["a"])]) {
+    expect(sql).not.toMatch(/\b(?:messages|pending_calls|dynamic_tools|agent_session|retry_state|compaction)\b/);
+  }
 });

@@ -9,6 +9,7 @@ import { tablesMigration } from "#db/pg/print-migration.ts";
 import { tableConfigs } from "#db/pg/tables.ts";
 import { needs, testNeeding } from "#test/support/needs.ts";
 import { createDatabase, type TestDatabase } from "#test/support/postgres.ts";
+import { ASKED_BY, CHATS_WITH_QUESTIONS } from "../chats-with-questions.ts";
 
 const SHA256_OF_RELEASED = "865901434a4ecc7f315475214c542e0b02233a263bfd5a3e229e43643bae9503";
 
@@ -70,4 +71,16 @@ testNeeding(
 
 test("[PQ-3] the tables of 0.2.0 are as they were released", () => {
   expect(new Bun.CryptoHasher("sha256").update(released.sql).digest("hex")).toBe(SHA256_OF_RELEASED);
+});
+
+testNeeding([needs.postgres], "[PQ-3] chats of 0.2.0 keep the question that they wait with", async () => {
+  const made = await createDatabase({ empty: true });
+  databases.push(made);
+  await using sql = new SQL(made.url, { max: 1 });
+  using connection = await sql.reserve();
+  await migratePostgres(connection, { now: 0, migrations: [released] });
+  for (const insert of CHATS_WITH_QUESTIONS) await connection.unsafe(insert);
+  await migratePostgres(connection, { now: 0, migrations: PG_MIGRATIONS });
+  const rows: { asked_by: string | null }[] = await connection.unsafe("select asked_by from chats order by key");
+  expect(rows.map(({ asked_by }) => asked_by)).toEqual([...ASKED_BY]);
 });
