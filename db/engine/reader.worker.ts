@@ -13,7 +13,6 @@ type ReportName = NonNullable<Query<unknown>["report"]>;
 type Order = {
   open?: string;
   close?: true;
-  id?: number;
   sql?: string;
   params?: unknown[];
   limit?: number;
@@ -68,20 +67,20 @@ self.onmessage = async ({ data }: MessageEvent<Order>) => {
     self.postMessage({ closed: close() });
     return;
   }
-  const { id, sql = "", params = [], limit = 0, report } = data;
+  const { sql = "", params = [], limit = 0, report } = data;
   try {
     if (report) {
-      self.postMessage({ id, rows: [[await runReport(report, String(params[0]))]] });
+      self.postMessage({ rows: [[await runReport(report, String(params[0]))]] });
       return;
     }
     // The bound is part of the query: what is above it never comes into memory.
     const rows = connection()
       .query(`select * from (${sql}) limit ${limit + 1}`)
       .values(...(params as never[]));
-    if (rows.length > limit) self.postMessage({ id, error: `more than ${limit} rows` });
-    else self.postMessage({ id, rows });
+    if (rows.length > limit) self.postMessage({ error: `more than ${limit} rows` });
+    else self.postMessage({ rows });
   } catch (error) {
     const { message, code } = error as Error & { code?: string };
-    self.postMessage({ id, error: message, code });
+    self.postMessage({ error: message, code });
   }
 };

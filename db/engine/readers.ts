@@ -1,53 +1,57 @@
 // The pool of reader Workers behind `store.scan`. Each begins with its first query: a start of the server waits for none of them, and pays
-// for none that nobody needs. Bounded: when too many queries wait, new ones are refused.
-import { AppError } from "#base/errors.ts";
+// for none that nobody needs. Bounded: when too many queries wait, new ones are refused, and one person never has all Workers.
 import { SpareWorkers } from "./spare-workers.ts";
 import type { Query, Value } from "./sql.ts";
 import { CommitError } from "./store.ts";
+import { personNow, Turns } from "./turns.ts";
 
-const WORKERS = 2;
+/** The last one is started when two are busy. */
+const WORKERS = 3;
+/** Queries for each Worker. */
 const WAITING = 256;
 const ROWS = 50_000;
 
 const workers = new SpareWorkers(() => new Worker(new URL("./reader.worker.ts", import.meta.url).href));
 
 type Waiting = { resolve(rows: Value[][]): void; reject(error: Error): void };
-type Reader = { worker: Worker | undefined; readonly waiting: Map<number, Waiting> };
-type Answer = { id: number; rows?: Value[][]; error?: string; code?: string };
+type Reader = { worker: Worker | undefined; asked: Waiting | undefined };
+type Answer = { rows?: Value[][]; error?: string; code?: string };
 
 export class Readers {
   readonly #file: string;
   readonly #readers: readonly Reader[];
   readonly #rows: number;
-  #next = 0;
+  readonly #turns: Turns;
   #closed = false;
 
   constructor(file: string, options: { workers?: number; rows?: number } = {}) {
     this.#file = file;
     this.#rows = options.rows ?? ROWS;
-    this.#readers = Array.from({ length: options.workers ?? WORKERS }, () => ({
-      worker: undefined,
-      waiting: new Map(),
-    }));
+    const places = options.workers ?? WORKERS;
+    this.#readers = Array.from({ length: places }, () => ({ worker: undefined, asked: undefined }));
+    this.#turns = new Turns({ places, ofOne: places - 1, limit: places * WAITING });
   }
 
-  /** Runs the query on the least busy Worker. 503 when too many are waiting. */
+  /** Runs the query on a Worker when it is the turn of the person it is for. 503 when too many are waiting. */
   async scan<T>(query: Query<T>): Promise<T[]> {
     if (this.#closed) throw stopping();
-    // Where both are free, reports go to the last one, which keeps what they have read (usage-parts.ts), and all else to the first.
-    const favoured = query.report ? this.#readers.toReversed() : this.#readers;
-    const chosen = favoured.reduce((a, b) => (b.waiting.size < a.waiting.size ? b : a));
-    if (chosen.waiting.size >= WAITING) throw new AppError("overloaded", "Too many searches are running.");
+    const rows = await this.#turns.run(personNow(), () => this.#ask(query));
+    return rows.map(query.map);
+  }
+
+  #ask({ sql, params, report }: Pick<Query<unknown>, "sql" | "params" | "report">): Promise<Value[][]> {
+    // Where several are free, reports go to the last one, which keeps what they have read (usage-parts.ts), and all else to the first.
+    const isFree = ({ asked }: Reader): boolean => asked === undefined;
+    const chosen = report ? this.#readers.findLast(isFree) : this.#readers.find(isFree);
+    if (this.#closed || !chosen) return Promise.reject(stopping());
     chosen.worker ??= this.#start(chosen);
     const { worker } = chosen;
-    const id = this.#next++;
-    const rows = await new Promise<Value[][]>((resolve, reject) => {
-      chosen.waiting.set(id, { resolve, reject });
+    return new Promise((resolve, reject) => {
+      chosen.asked = { resolve, reject };
       // Waiting for an answer keeps the process alive, an idle reader does not.
-      if (chosen.waiting.size === 1) worker.ref();
-      worker.postMessage({ id, sql: query.sql, params: query.params, limit: this.#rows, report: query.report });
+      worker.ref();
+      worker.postMessage({ sql, params, limit: this.#rows, report });
     });
-    return rows.map(query.map);
   }
 
   /**
@@ -56,37 +60,38 @@ export class Readers {
    */
   async close(): Promise<void> {
     this.#closed = true;
-    const ended = this.#readers.map(({ worker, waiting }) => {
+    this.#turns.refuseAll(stopping());
+    const ended = this.#readers.map((reader) => {
+      const { worker, asked } = reader;
       if (!worker) return Promise.resolve();
-      const isIdle = waiting.size === 0;
-      for (const { reject } of waiting.values()) reject(stopping());
-      waiting.clear();
-      return isIdle ? leaveWorker(worker) : worker.terminate();
+      reader.asked = undefined;
+      asked?.reject(stopping());
+      return asked ? worker.terminate() : leaveWorker(worker);
     });
     await Promise.all(ended);
   }
 
   #start(reader: Reader): Worker {
-    const { waiting } = reader;
     const worker = workers.take();
     worker.onmessage = ({ data }: MessageEvent<Answer>) => {
-      const waiter = waiting.get(data.id);
-      waiting.delete(data.id);
-      if (waiting.size === 0) worker.unref();
-      if (data.rows) waiter?.resolve(data.rows);
-      else waiter?.reject(Object.assign(new Error(`reader: ${data.error}`), { code: data.code }));
+      const { asked } = reader;
+      reader.asked = undefined;
+      worker.unref();
+      if (data.rows) asked?.resolve(data.rows);
+      else asked?.reject(Object.assign(new Error(`reader: ${data.error}`), { code: data.code }));
     };
     worker.onerror = (event) => this.#died(reader, event.message);
     worker.postMessage({ open: this.#file });
     return worker;
   }
 
-  /** A reader that died takes its queries with it; the next one starts another Worker. */
+  /** A reader that died takes its query with it; the next one starts another Worker. */
   #died(reader: Reader, message: string): void {
-    for (const { reject } of reader.waiting.values()) reject(new Error(`reader: ${message}`));
-    reader.waiting.clear();
-    reader.worker?.terminate();
+    const { worker, asked } = reader;
     reader.worker = undefined;
+    reader.asked = undefined;
+    worker?.terminate();
+    asked?.reject(new Error(`reader: ${message}`));
   }
 }
 

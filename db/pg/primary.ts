@@ -13,7 +13,7 @@ import { LeftBehind } from "./left-behind.ts";
 const AGAIN_MS = 100;
 /** How long anyone who needs the database waits for it before they are refused. */
 export const WAIT_MS = 15_000;
-const READERS = 4;
+export const READERS = 4;
 
 /**
  * A transaction that stands still between its guard and its COMMIT holds the row that a takeover needs: the database ends it. No other

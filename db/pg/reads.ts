@@ -4,8 +4,9 @@ import { systemClock } from "#base/clock.ts";
 import { within } from "#base/retry.ts";
 import type { Query } from "../engine/sql.ts";
 import { CommitError } from "../engine/store.ts";
+import { personNow, Turns } from "../engine/turns.ts";
 import { queryText } from "./bind.ts";
-import { type Primary, WAIT_MS } from "./primary.ts";
+import { type Primary, READERS, WAIT_MS } from "./primary.ts";
 import { isAnswer, toCommitError } from "./refusal.ts";
 import { PgReports } from "./reports.ts";
 import { storableValue, storedValue } from "./stored-value.ts";
@@ -13,10 +14,15 @@ import { storableValue, storedValue } from "./stored-value.ts";
 /** How often a read is done again whose connection failed. */
 const REPEATS = 2;
 
+/** Lists and reports that run or wait for their turn. */
+const MAX_SCANS = 512;
+
 /** The common part of both PostgreSQL stores: the writing one, and that of a read-only node. */
 export abstract class PgReads {
   protected readonly primary: Primary;
   #reports: PgReports | undefined;
+  /** One person's lists and reports leave a connection to everyone else. */
+  readonly #turns = new Turns({ places: Number.POSITIVE_INFINITY, ofOne: READERS - 1, limit: MAX_SCANS });
   #isClosed = false;
   readonly #wait_ms: number;
   /** Monotonic time of the last successful read. */
@@ -44,6 +50,10 @@ export abstract class PgReads {
   }
 
   async scan<T>(query: Query<T>): Promise<T[]> {
+    return this.#turns.run(personNow(), () => this.#scan(query));
+  }
+
+  async #scan<T>(query: Query<T>): Promise<T[]> {
     const { report, params } = query;
     if (!report) return this.all(query);
     this.#reports ??= new PgReports();

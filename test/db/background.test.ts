@@ -4,6 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { systemClock } from "#base/clock.ts";
+import { NIL_UUID } from "#base/ids.ts";
+import { withOrigin } from "#base/origin.ts";
 import { Checkpointer } from "#db/engine/checkpoint.ts";
 import { Readers } from "#db/engine/readers.ts";
 import type { Query, Value } from "#db/engine/sql.ts";
@@ -160,6 +162,20 @@ describe("beside the writer", () => {
       answers.filter((answer) => answer instanceof Error && answer.message === "the store is closing"),
     ).toHaveLength(256);
     expect(await readers.scan(rowsOf("select 1")).catch(messageOf)).toBe("the store is closing");
+  });
+
+  test("[ST-18] one person's costly questions leave a Worker to everyone else", async () => {
+    const readers = new Readers(file, { workers: 2 });
+    const costly = `with recursive n(x) as (select 1 union all select x + 1 from n where x < 400000) select count(*) from n`;
+    const asked = (user_id: string, sql: string, what: string) =>
+      withOrigin(
+        () => ({ user_id, ip: null, user_agent: "", request_id: NIL_UUID }),
+        () => readers.scan(rowsOf(sql)).then(() => what),
+      );
+    const all = [...["a", "b", "c"].map((what) => asked("ada", costly, what)), asked("bob", "select 1", "bob's")];
+    expect(await Promise.race(all)).toBe("bob's");
+    expect(await Promise.all(all)).toEqual(["a", "b", "c", "bob's"]);
+    await readers.close();
   });
 
   test("[ST-11] once closed, the readers hold no file, so that the next to open the database never finds it locked", async () => {

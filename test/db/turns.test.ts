@@ -1,0 +1,64 @@
+// Whose lists and reports run next.
+import { expect, test } from "bun:test";
+import { Turns } from "#db/engine/turns.ts";
+
+/** Work of people that ends when it is told to, and the order in which it began. */
+const stage = (options: ConstructorParameters<typeof Turns>[0]) => {
+  const turns = new Turns(options);
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  return {
+    begun,
+    run: (who: string | undefined, name: string): Promise<string> =>
+      turns
+        .run(who, async () => {
+          begun.push(name);
+          await new Promise<void>((end) => ends.set(name, end));
+          return name;
+        })
+        .catch((error: Error) => error.message),
+    /** Resolves once what follows has begun. */
+    async end(name: string) {
+      ends.get(name)?.();
+      await new Promise(setImmediate);
+    },
+    refuseAll: (error: Error) => turns.refuseAll(error),
+  };
+};
+
+test("[ST-18] one person has fewer places than there are, people take turns, and the server takes all", async () => {
+  const { begun, run, end } = stage({ places: 2, ofOne: 1, limit: 100 });
+  for (const name of ["a1", "a2", "a3"]) void run("ada", name);
+  for (const name of ["b1", "b2"]) void run("bob", name);
+  expect(begun).toEqual(["a1", "b1"]);
+  void run("cy", "c1");
+  await end("a1");
+  expect(begun).toEqual(["a1", "b1", "a2"]);
+  await end("b1");
+  expect(begun.at(-1)).toBe("b2");
+  await end("b2");
+  expect(begun.at(-1)).toBe("c1");
+  await end("a2");
+  expect(begun.at(-1)).toBe("a3");
+  for (const name of ["c1", "a3"]) await end(name);
+  for (const name of ["s1", "s2", "s3"]) void run(undefined, name);
+  expect(begun.slice(-2)).toEqual(["s1", "s2"]);
+  await end("s1");
+  expect(begun.at(-1)).toBe("s3");
+});
+
+test("[ST-18] when too much waits, what came last of the person with most is refused", async () => {
+  const { begun, run, end, refuseAll } = stage({ places: 1, ofOne: 1, limit: 4 });
+  const [, , , last] = ["a1", "a2", "a3", "a4"].map((name) => run("ada", name));
+  expect(await run("ada", "a5")).toBe("Too many searches are running.");
+  const other = run("bob", "b1");
+  expect(await last).toBe("Too many searches are running.");
+  await end("a1");
+  await end("a2");
+  expect(begun).toEqual(["a1", "a2", "b1"]);
+  const late = run("cy", "c1");
+  refuseAll(new Error("over"));
+  expect(await late).toBe("over");
+  await end("b1");
+  expect(await other).toBe("b1");
+});
