@@ -37,6 +37,20 @@ export const isSharedWith = async (
 ): Promise<boolean> =>
   subjects.length > 0 && (await store.get(found({ root, subjects: JSON.stringify(subjects) }))) !== undefined;
 
+/** Which of these root chats are shared with one of these people and groups: {roots, subjects}, JSON arrays. For `scan`. */
+export const listSharedWith = query(
+  build
+    .selectDistinct({ id: chats.id })
+    .from(chat_shares)
+    .innerJoin(chats, eq(chats.key, chat_shares.chat))
+    .where(
+      and(
+        sql`${chats.id} in (select value from json_each(${sql.placeholder("roots")}))`,
+        sql`${chat_shares.subject} in (select value from json_each(${sql.placeholder("subjects")}))`,
+      ),
+    ),
+);
+
 const put = statement<{ chat: number; subject: string; kind: string; role: string }>(
   build
     .insert(chat_shares)

@@ -43,7 +43,7 @@ const Time = (description: string) => t.String({ format: "date-time", descriptio
 export const AuditChange = namedObject("AuditChange", {
   old: t.Any({ description: "The zero value for created resources and for secrets." }),
   new: t.Any({ description: "The zero value for deleted resources and for secrets." }),
-  secret: t.Boolean({ description: "The value changed; old and new are not recorded." }),
+  secret: t.Boolean({ description: "The value changed; old and new are not recorded, or not yours to see." }),
 });
 
 /** Where it happened. */

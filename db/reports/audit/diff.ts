@@ -145,7 +145,8 @@ const readColumn = (row: Row | undefined, column: string, known: unknown): unkno
   return value === undefined ? toZeroValue(known) : value;
 };
 
-const toZeroValue = (value: unknown): unknown => {
+/** What stands in the place of a value that is not told. */
+export const toZeroValue = (value: unknown): unknown => {
   if (typeof value === "string") return "";
   if (typeof value === "number") return 0;
   if (typeof value === "boolean") return false;

@@ -5,7 +5,7 @@ import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import type { AuditCursor } from "#db/reports/audit/runs.ts";
 import { listAudit } from "#db/reports/audit/search.ts";
 import { findKeyWithUser } from "#db/users/api-keys.ts";
-import { presentEntry } from "#domain/audit/present.ts";
+import { presentEntries } from "#domain/audit/shown.ts";
 import { listScopes } from "#domain/users/keys.ts";
 import type { AuditLog } from "#schema/audit.ts";
 import type { ApiContext } from "../context.ts";
@@ -46,7 +46,7 @@ export const exported = (
         const last = rows.at(-1)?.entry;
         if (last) {
           cursor = { time: last.time, key: last.key };
-          const text = rows.map((row) => line(presentEntry(row))).join("");
+          const text = (await presentEntries(ctx, caller, rows)).map(line).join("");
           controller.enqueue(encoder.encode(begun ? text : head + text));
           begun = true;
         }

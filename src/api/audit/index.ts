@@ -5,9 +5,9 @@ import { invalid, invalidField } from "#base/errors.ts";
 import { COUNT_CAP } from "#db/reports/audit/find.ts";
 import { findAuditCursor, listAudit } from "#db/reports/audit/search.ts";
 import { readAuditRetention } from "#db/reports/audit/settings.ts";
-import { presentEntry } from "#domain/audit/present.ts";
 import { auditedPlaces, auditFilter } from "#domain/audit/query.ts";
 import { setAuditRetention } from "#domain/audit/retention.ts";
+import { presentEntries } from "#domain/audit/shown.ts";
 import { AuditLog, AuditLogs, AuditRetention } from "#schema/audit.ts";
 import { feed } from "../administration/feed.ts";
 import * as setting from "../audit/setting-targets.ts";
@@ -61,7 +61,7 @@ export const audit = (ctx: ApiContext) =>
           ...(cursor && { cursor }),
           counted: true,
         });
-        return { audit_logs: rows.map(presentEntry), count, count_cap: COUNT_CAP };
+        return { audit_logs: await presentEntries(ctx, caller, rows), count, count_cap: COUNT_CAP };
       },
       {
         user,
@@ -125,7 +125,7 @@ export const audit = (ctx: ApiContext) =>
         const after = query.after_id && (await ctx.store.get(findAuditCursor({ id: query.after_id })))?.key;
         if (after === undefined && query.after_id) throw invalidField("after_id", "names no entry");
         return feed(ctx, caller, request, access, (out) =>
-          followAudit(ctx, { filter, after: after || undefined }, out),
+          followAudit(ctx, { caller, filter, after: after || undefined }, out),
         );
       },
       {

@@ -2,8 +2,8 @@
 // each second is a number in memory; the log is read when that has moved.
 import type { AuditFilter } from "#db/reports/audit/plan.ts";
 import { listAudit } from "#db/reports/audit/search.ts";
-import { presentEntry } from "#domain/audit/present.ts";
 import { auditedPlaces } from "#domain/audit/query.ts";
+import { presentEntries } from "#domain/audit/shown.ts";
 import type { Access } from "#domain/live-access.ts";
 import type { Feed } from "../administration/feed.ts";
 import type { ApiContext } from "../context.ts";
@@ -34,7 +34,11 @@ export const auditAccess = ({ user_id, roles }: UserCaller, within: readonly str
  */
 export const followAudit = (
   { store, clock }: ApiContext,
-  { filter, after }: { readonly filter: AuditFilter; readonly after: number | undefined },
+  {
+    caller,
+    filter,
+    after,
+  }: { readonly caller: UserCaller; readonly filter: AuditFilter; readonly after: number | undefined },
   feed: Feed,
 ): (() => void) => {
   let seen = after;
@@ -50,7 +54,7 @@ export const followAudit = (
       const isFirst = seen === undefined;
       const fresh = seen === undefined ? [] : rows.filter(({ entry }) => entry.key > (seen ?? 0)).reverse();
       seen = Math.max(seen ?? 0, rows[0]?.entry.key ?? 0);
-      if (isFirst || fresh.length > 0) feed.send(JSON.stringify(fresh.map(presentEntry)));
+      if (isFirst || fresh.length > 0) feed.send(JSON.stringify(await presentEntries({ store }, caller, fresh)));
     } finally {
       isLooking = false;
     }

@@ -2,8 +2,9 @@
 import { expect, test } from "bun:test";
 import type { AuditLog } from "#schema/audit.ts";
 import type { Chat } from "#schema/chats/chat.ts";
-import type { ClientSocket } from "#src/client.ts";
+import type { Client, ClientSocket } from "#src/client.ts";
 import { addModel, openModelWorld } from "#test/support/models/model-world.ts";
+import { until } from "#test/support/until.ts";
 import { newPerson } from "../users/people.ts";
 
 /** The next list of entries; pings are left out. */
@@ -49,6 +50,50 @@ test("[AD-10] who follows the audit log from nothing on is told from when on", a
   expect(await nextList(socket)).toEqual([]);
   await owner.post("/api/v2/organizations", { name: "harbour" });
   expect(await nextList(socket)).toMatchObject([{ action: "create", resource_target: "harbour" }]);
+}, 60_000);
+
+test("[AU-20] what a chat is called and allows is shown to people who may read it", async () => {
+  await using world = await openModelWorld();
+  const { owner, organization_id } = world;
+  await addModel(world);
+  const [ann, lea] = [await newPerson(owner, "ann"), await newPerson(owner, "lea", ["auditor"])];
+  const role = { roles: ["organization-admin"] };
+  await owner.put("/api/v2/organizations/default/members/lea/roles", role);
+  using socket = await lea.client.socket("/api/v2/audit/watch?q=chat");
+  expect(await nextList(socket)).toEqual([]);
+  const chat = await ann.client.post<Chat>("/api/v2/chats", {
+    organization_id,
+    content: [{ type: "text", text: "My salary is 123456" }],
+    labels: { case: "secret-label" },
+  });
+  const rule = { tool: "execute", command: "secret-command", action: "allow" as const };
+  const permissions = { default: "ask" as const, rules: [rule] };
+  await ann.client.put("/api/v2/chats/config/user-permissions", { permissions });
+  const secrets = /salary|secret-label|secret-command/;
+  const path = `/api/v2/audit?limit=20&q=resource_id:${chat.id}`;
+  const created = async (client: Client) =>
+    (await client.get<{ audit_logs: AuditLog[] }>(path)).audit_logs.find(({ action }) => action === "create");
+  expect((await created(lea.client))?.diff).toMatchObject({
+    title: { old: "", new: "", secret: true },
+    labels: { old: {}, new: {}, secret: true },
+    owner_id: { new: ann.user.id, secret: false },
+  });
+  expect(JSON.stringify(await nextList(socket))).not.toMatch(secrets);
+  for (const format of ["ndjson", "csv"]) {
+    const file = await lea.client.fetch("GET", `/api/v2/audit/export?format=${format}`);
+    expect(await file.text()).not.toMatch(secrets);
+  }
+  const shown = { title: { new: "My salary is 123456" }, labels: { new: { case: "secret-label" } } };
+  expect((await created(owner))?.diff).toMatchObject(shown);
+  // A token that may not read chats reads none of it.
+  const { key } = await owner.post<{ key: string }>("/api/v2/users/me/keys/tokens", { scopes: ["audit_log:read"] });
+  expect(JSON.stringify(await created(owner.as(key)))).not.toMatch(secrets);
+  await ann.client.patch(`/api/v2/chats/${chat.id}/acl`, { user_roles: { [lea.user.id]: "read" } });
+  expect((await created(lea.client))?.diff).toMatchObject(shown);
+  await ann.client.post<unknown>(`/api/v2/chats/${chat.id}/interrupt`, {});
+  await until(async () => (await ann.client.get<Chat>(`/api/v2/chats/${chat.id}`)).status === "waiting");
+  await ann.client.delete(`/api/v2/chats/${chat.id}`);
+  for (const client of [owner, lea.client]) expect(JSON.stringify(await created(client))).not.toMatch(secrets);
 }, 60_000);
 
 test("[AD-9] chats of people who have set no permissions begin with those of the deployment", async () => {

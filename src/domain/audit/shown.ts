@@ -1,0 +1,76 @@
+// Entries of the audit log as one reader sees them. What a chat is called, its labels and what its model may do without asking belong to people who
+// may read the chat: anyone else who reads the log, and everyone once the chat is deleted, sees that they changed (rule AU-20).
+import { type ChatPlace, listChatPlaces } from "#db/chats/chats.ts";
+import { listSharedWith } from "#db/chats/shares.ts";
+import { toZeroValue } from "#db/reports/audit/diff.ts";
+import type { ShownEntry } from "#db/reports/audit/search.ts";
+import type { AuditDiff } from "#db/schema/audit.ts";
+import type { AuditLog, ResourceType } from "#schema/audit.ts";
+import type { UserCaller } from "#schema/users/caller.ts";
+import { allows } from "#schema/users/scopes.ts";
+import { isOwner, mayUpdateChat, readsChatsAs } from "../access.ts";
+import type { DomainContext } from "../context.ts";
+import { presentEntry } from "./present.ts";
+
+/** Fields whose values are not for everyone who reads the log. */
+const PRIVATE: Partial<Record<ResourceType, readonly string[]>> = {
+  chat: ["title", "labels", "permissions"],
+  user_chat_settings: ["permissions"],
+};
+
+type Row = ShownEntry["entry"];
+
+const privateFields = ({ resource_type, diff }: Pick<Row, "resource_type" | "diff">): readonly string[] =>
+  PRIVATE[resource_type]?.filter((field) => Object.hasOwn(diff, field)) ?? [];
+
+export const presentEntries = async (
+  { store }: Pick<DomainContext, "store">,
+  caller: UserCaller,
+  rows: readonly ShownEntry[],
+): Promise<AuditLog[]> => {
+  const ofChats = rows.filter(({ entry }) => entry.resource_type === "chat" && privateFields(entry).length > 0);
+  const readable = await listReadable(store, caller, [...new Set(ofChats.map(({ entry }) => entry.resource_id))]);
+  const mayRead = ({ resource_type, resource_id }: Row): boolean =>
+    resource_type === "chat" ? readable.has(resource_id) : isOwner(caller) || resource_id === caller.user_id;
+  return rows.map((shown) => {
+    const log = presentEntry(shown);
+    const fields = privateFields(shown.entry);
+    return fields.length === 0 || mayRead(shown.entry) ? log : { ...log, diff: withoutValues(log.diff, fields) };
+  });
+};
+
+const withoutValues = (diff: AuditDiff, fields: readonly string[]): AuditDiff =>
+  Object.fromEntries(
+    Object.entries(diff).map(([field, change]) => {
+      const zero = toZeroValue(change.new ?? change.old);
+      return [field, fields.includes(field) ? { old: zero, new: zero, secret: true } : change];
+    }),
+  );
+
+/** Which of these chats the caller may read. */
+const listReadable = async (
+  store: DomainContext["store"],
+  caller: UserCaller,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (ids.length === 0 || !allows(caller.scopes, "chat:read")) return new Set();
+  const places = await store.scan(listChatPlaces({ ids: JSON.stringify(ids) }));
+  const ofOthers = places.filter((place) => !mayUpdateChat(caller, place));
+  const shareable = ofOthers.filter(({ organization_id }) => readsChatsAs(caller, organization_id).length > 0);
+  const shared = await listShared(store, caller, shareable);
+  const isReadable = (place: ChatPlace): boolean => mayUpdateChat(caller, place) || shared.has(getRoot(place));
+  return new Set(places.filter(isReadable).map(({ id }) => id));
+};
+
+const getRoot = ({ id, parent_chat_id }: ChatPlace): string => parent_chat_id ?? id;
+
+const listShared = async (
+  store: DomainContext["store"],
+  { user_id, groups }: UserCaller,
+  places: readonly ChatPlace[],
+): Promise<ReadonlySet<string>> => {
+  if (places.length === 0) return new Set();
+  const roots = JSON.stringify(places.map(getRoot));
+  const rows = await store.scan(listSharedWith({ roots, subjects: JSON.stringify([user_id, ...groups]) }));
+  return new Set(rows.map(({ id }) => id));
+};
