@@ -10,7 +10,7 @@ import type { DomainContext } from "../context.ts";
 import { areWithin, parseNetworks } from "./allowed-addresses.ts";
 import { type KnownUser, userAt } from "./find.ts";
 import { PREBUILDS_USER_ID } from "./first-user.ts";
-import { GRANTED, listScopes } from "./keys.ts";
+import { GRANTED, isSignIn, listScopes } from "./keys.ts";
 
 /** Returns the user of the path: 404 when not visible, 403 when the caller may not manage their keys. */
 export const keysOwnerAt = async (ctx: DomainContext, text: string, caller: UserCaller): Promise<KnownUser> => {
@@ -74,4 +74,20 @@ export const withinOwn = async (
   if (networks.length === 0) return own;
   if (!areWithin(networks, own)) throw forbidden("The token of this request is limited to fewer addresses.");
   return networks;
+};
+
+/**
+ * Returns for how many seconds a key that this caller creates may count: a token makes none that outlives it, or one of an hour would be one for
+ * ever. A sign-in, which use extends, sets no end; neither does an owner's whole token to the tokens of others, whose accounts it manages.
+ */
+export const secondsLeft = async (
+  { store, clock }: Pick<DomainContext, "store" | "clock">,
+  caller: UserCaller,
+  user_id: string,
+): Promise<number> => {
+  const own = await store.get(findKey({ id: caller.key_id }));
+  if (!own || isSignIn(own)) return Number.POSITIVE_INFINITY;
+  const isWhole = caller.scopes.includes("all") && own.allowed_addresses.length === 0;
+  if (isWhole && user_id !== caller.user_id) return Number.POSITIVE_INFINITY;
+  return Math.max(0, Math.floor((own.expires_at - clock.now()) / 1000));
 };

@@ -13,7 +13,7 @@ import {
 import type { CreateTokenRequest, UpdateTokenRequest } from "#schema/users/api-key.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import type { DomainContext } from "../context.ts";
-import { scopesNamed, withinOwn } from "./api-key.ts";
+import { scopesNamed, secondsLeft, withinOwn } from "./api-key.ts";
 import { keyChanged } from "./audit.ts";
 import type { KnownUser } from "./find.ts";
 import { GRANTED, LOGIN_SECONDS, listScopes, newKey, scopeColumns } from "./keys.ts";
@@ -21,7 +21,7 @@ import { lifetimeSeconds } from "./lifetime.ts";
 import type { Seen } from "./sign-in.ts";
 import { takenOr } from "./taken.ts";
 
-/** A key as a sign-in has one; shown this once. 403 beyond the caller's own. */
+/** A key as a sign-in has one; shown this once. Made with a token it is one, and ends no later. 403 beyond the caller's own. */
 export const createSessionKey = async (
   ctx: DomainContext,
   owner: KnownUser,
@@ -30,10 +30,13 @@ export const createSessionKey = async (
 ): Promise<string> => {
   const now = ctx.clock.now();
   const allowed_addresses = await withinOwn(ctx, caller, { scopes: ["all"], allowed_addresses: [] });
+  const left = await secondsLeft(ctx, caller, owner.id);
+  const isOfSignIn = left === Number.POSITIVE_INFINITY;
   const { token, statements, row } = newKey({
     user_id: owner.id,
-    login_type: "password",
-    lifetime_seconds: LOGIN_SECONDS,
+    login_type: isOfSignIn ? "password" : "token",
+    token_name: isOfSignIn ? "" : `session-${keyId()}`,
+    lifetime_seconds: Math.min(LOGIN_SECONDS, left),
     now,
     allowed_addresses,
     seen,
@@ -62,7 +65,7 @@ export const createToken = async (
     scopes,
     allowed_addresses: await withinOwn(ctx, caller, wanted),
     token_name: input.token_name || `token-${keyId()}`,
-    lifetime_seconds: lifetimeSeconds(input.lifetime, owner.roles),
+    lifetime_seconds: lifetimeSeconds(input.lifetime, owner.roles, await secondsLeft(ctx, caller, owner.id)),
   });
   await ctx.store
     .commit([isKeyStill({ id: caller.key_id, now }), ...statements, keyChanged(row, { after: row }, now)])

@@ -24,10 +24,17 @@ export const maxSeconds = (roles: readonly string[]): number =>
 
 export const nanoseconds = (seconds: number): number => seconds * NANOSECONDS;
 
-/** Whole seconds of what a request asks for. Throws 400. */
-export const lifetimeSeconds = (lifetime: number | string | undefined, roles: readonly string[]): number => {
+/**
+ * Whole seconds of what a request asks for; `left`: what the token of the request has left, where that is one, which none that it makes outlives.
+ * Throws 400.
+ */
+export const lifetimeSeconds = (
+  lifetime: number | string | undefined,
+  roles: readonly string[],
+  left = Number.POSITIVE_INFINITY,
+): number => {
   const seconds = typeof lifetime === "string" ? parse(lifetime) : (lifetime ?? 0) / NANOSECONDS;
-  if (seconds === 0) return DEFAULT_SECONDS;
+  if (seconds === 0) return Math.min(DEFAULT_SECONDS, left);
   if (!(seconds >= 1)) {
     throw invalidField(
       "lifetime",
@@ -36,6 +43,10 @@ export const lifetimeSeconds = (lifetime: number | string | undefined, roles: re
   }
   const max = maxSeconds(roles);
   if (seconds > max) throw invalidField("lifetime", `A token of this user lives at most ${max / 3600} hours.`);
+  if (seconds > left) {
+    const detail = `The token of this request ends in ${left} seconds, and a token that it creates ends no later. Choose a shorter lifetime, or leave it out.`;
+    throw invalidField("lifetime", detail);
+  }
   return Math.floor(seconds);
 };
 

@@ -6,7 +6,7 @@ import { isKeyStill } from "#db/users/api-keys.ts";
 import type { UserCaller } from "#schema/users/caller.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { DomainContext } from "../context.ts";
-import { withinOwn } from "./api-key.ts";
+import { secondsLeft, withinOwn } from "./api-key.ts";
 import { keyChanged } from "./audit.ts";
 import { newKey } from "./keys.ts";
 
@@ -36,7 +36,7 @@ export const createWorkspaceKey = async (
     token_name: `${workspace.workspace_name}-${program}`.slice(0, 48).concat(`-${keyId()}`),
     scopes,
     allowed_addresses: await withinOwn(ctx, caller, { scopes, allowed_addresses: [] }),
-    lifetime_seconds: WORKSPACE_KEY_SECONDS,
+    lifetime_seconds: Math.min(WORKSPACE_KEY_SECONDS, await secondsLeft(ctx, caller, caller.user_id)),
     parent_id: caller.key_id,
     workspace_id: workspace.workspace_id,
     now,

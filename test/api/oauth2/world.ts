@@ -1,11 +1,12 @@
 // A server with people and applications, and what a client of OAuth 2 does there.
 import { expect } from "bun:test";
 import { createHash } from "node:crypto";
+import { LOGIN_SECONDS, newKey } from "#domain/users/keys.ts";
 import type { OAuth2App } from "#schema/oauth2/app.ts";
 import type { AuthorizationRequest } from "#schema/oauth2/grant.ts";
 import { Client } from "#src/client.ts";
 import { ManualClock } from "#test/support/manual-clock.ts";
-import { seedAgent } from "#test/support/seed.ts";
+import { contextOf, seedAgent } from "#test/support/seed.ts";
 import { ADMIN, startTestServer } from "#test/support/server.ts";
 import { newPerson, statusOf } from "../users/people.ts";
 
@@ -65,7 +66,9 @@ export const openOAuth2 = async () => {
   const server = await startTestServer({ clock, env: { SLIPWAY_OAUTH2_PROVIDER: "true" } });
   const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
   const seeded = await seedAgent(server);
-  const session = (await admin.as(seeded.owner_token).post<{ key: string }>("/api/v2/users/me/keys")).key;
+  const signIn = { user_id: seeded.owner_id, login_type: "password", lifetime_seconds: LOGIN_SECONDS } as const;
+  const { token: session, statements } = newKey({ ...signIn, now: clock.now() });
+  await contextOf(server).store.commit(statements);
   const ada = admin.as(session);
   const bob = (await newPerson(admin, "bob")).client;
   const register = (body: object): Promise<Response> => admin.as(undefined).fetch("POST", "/oauth2/register", body);

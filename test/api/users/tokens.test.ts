@@ -93,6 +93,32 @@ describe("a token", () => {
     expect(await statusOf(admin, "POST", TOKENS, { lifetime: "169h" })).toBe(400);
   });
 
+  test("[ID-22] a token makes no key that ends later", async () => {
+    const hour = await make(ben.client, { lifetime: "1h", scopes: ["all"] });
+    const last = (await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${hour.slice(0, 10)}`)).expires_at;
+    const holder = ben.client.as(hour);
+    const refused = await holder.fetch("POST", `/api/v2${TOKENS}`, { lifetime: "2h" });
+    expect([refused.status, await refused.text()]).toEqual([400, expect.stringContaining("ends no later")]);
+    const shorter = await make(holder, { lifetime: "30m", scopes: ["user:read"] });
+    const silent = await make(holder, { scopes: ["api_key:*"] });
+    const session = (await holder.post<{ key: string }>("/api/v2/users/me/keys")).key;
+    const ends = async (key: string) =>
+      (await ben.client.get<ApiKey>(`/api/v2/users/me/keys/${key.slice(0, 10)}`)).expires_at;
+    for (const key of [shorter, silent, session]) expect((await ends(key)) <= last).toBe(true);
+    // Use extends a sign-in, and that is not one.
+    expect((await ben.client.get<ApiKey[]>(`/api/v2${TOKENS}`)).map(({ id }) => id)).toContain(session.slice(0, 10));
+    expect(await statusOf(ben.client.as(silent), "POST", TOKENS, { lifetime: "3h", scopes: ["api_key:read"] })).toBe(
+      400,
+    );
+    // What an owner's whole token may do for others is no less.
+    const owners = admin.as(await make(admin, { lifetime: "1h" }));
+    expect(await statusOf(owners, "POST", "/users/ben/keys/tokens", { lifetime: "30d" })).toBe(201);
+    const narrow = admin.as(await make(admin, { lifetime: "1h", scopes: ["api_key:*"] }));
+    expect(
+      await statusOf(narrow, "POST", "/users/ben/keys/tokens", { lifetime: "30d", scopes: ["api_key:read"] }),
+    ).toBe(400);
+  });
+
   test("[ID-9] the scope application_connect opens applications and nothing of the API", async () => {
     const key = await make(ben.client, { scope: "application_connect" });
     expect(await statusOf(ben.client.as(key), "GET", "/users/me")).toBe(403);
