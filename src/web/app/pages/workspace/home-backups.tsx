@@ -11,6 +11,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatDuration, formatSize } from "../../parts/words-of-time.ts";
 import { say } from "../../shell/toasts.tsx";
+import { mayReplaceFiles } from "./may-replace-files.ts";
 
 const STATUSES: Record<HomeBackupStatus, string> = {
   creating: "Creating",
@@ -21,9 +22,13 @@ const STATUSES: Record<HomeBackupStatus, string> = {
 
 export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
   const path = { workspace: workspace.id };
-  const { state, again } = useResource(`home backups ${workspace.id}`, () =>
-    call("GET /workspaces/:workspace/home-backups", { path }),
-  );
+  const { state, again } = useResource(`home backups ${workspace.id}`, async () => {
+    const [listed, mayReplace] = await Promise.all([
+      call("GET /workspaces/:workspace/home-backups", { path }),
+      mayReplaceFiles(workspace),
+    ]);
+    return { ...listed, mayReplace };
+  });
   // The end of a backup is news of its workspace, whose snapshot goes then.
   useEffect(() => void again(), [workspace]);
   const { data, error } = state.value;
@@ -63,7 +68,7 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
     <section class="stack" aria-labelledby="home-backups">
       <div class="head">
         <h2 id="home-backups">Backups</h2>
-        {data.unsupported === "" && (
+        {data.unsupported === "" && data.mayReplace && (
           <span class="push">
             <Button icon="save" disabled={isBusy} onPress={create}>
               Back up now
@@ -79,18 +84,20 @@ export const HomeBackupList = ({ workspace }: { workspace: Workspace }) => {
               <span class="med">
                 <Time at={one.created_at} />
               </span>
-              <span class="line">
-                <Button small disabled={one.status !== "ready" || isBusy} onPress={() => fetch(one)}>
-                  Fetch
-                </Button>
-                <IconButton
-                  icon="trash"
-                  small
-                  label={`Delete the backup of ${one.created_at}`}
-                  disabled={one.status !== "ready" && one.status !== "failed"}
-                  onPress={() => remove(one)}
-                />
-              </span>
+              {data.mayReplace && (
+                <span class="line">
+                  <Button small disabled={one.status !== "ready" || isBusy} onPress={() => fetch(one)}>
+                    Fetch
+                  </Button>
+                  <IconButton
+                    icon="trash"
+                    small
+                    label={`Delete the backup of ${one.created_at}`}
+                    disabled={one.status !== "ready" && one.status !== "failed"}
+                    onPress={() => remove(one)}
+                  />
+                </span>
+              )}
               <span class={one.error ? "sub t-bad" : "sub"}>
                 {one.error || STATUSES[one.status]}
                 {one.status === "ready" && `, ${formatSize(one.bytes)}, of which ${formatSize(one.added_bytes)} new`}

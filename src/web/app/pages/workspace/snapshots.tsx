@@ -15,6 +15,7 @@ import { Skeleton } from "../../parts/skeleton.tsx";
 import { Time } from "../../parts/time.tsx";
 import { formatSize } from "../../parts/words-of-time.ts";
 import { say } from "../../shell/toasts.tsx";
+import { mayReplaceFiles } from "./may-replace-files.ts";
 
 const METHODS: Record<SnapshotMethod, string> = {
   btrfs: "The workspace is paused for a moment. Unchanged files take no space.",
@@ -35,7 +36,13 @@ const STATUSES: Record<SnapshotStatus, string> = {
 export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
   const { id, latest_build } = workspace;
   const path = { workspace: id };
-  const { state, again } = useResource(`snapshots ${id}`, () => call("GET /workspaces/:workspace/snapshots", { path }));
+  const { state, again } = useResource(`snapshots ${id}`, async () => {
+    const [listed, mayReplace] = await Promise.all([
+      call("GET /workspaces/:workspace/snapshots", { path }),
+      mayReplaceFiles(workspace),
+    ]);
+    return { ...listed, mayReplace };
+  });
   const isNaming = useSignal(false);
   // Whatever happens to a snapshot is news of its workspace.
   useEffect(() => void again(), [workspace]);
@@ -99,18 +106,20 @@ export const SnapshotList = ({ workspace }: { workspace: Workspace }) => {
             {data.snapshots.map((one) => (
               <li key={one.id} class="item">
                 <span class="med clip">{nameSnapshot(one)}</span>
-                <span class="line">
-                  <Button small disabled={one.status !== "ready" || isBusy} onPress={() => restore(one)}>
-                    Restore
-                  </Button>
-                  <IconButton
-                    icon="trash"
-                    small
-                    label={`Delete ${nameSnapshot(one)}`}
-                    disabled={(one.status !== "ready" && one.status !== "failed") || one.reason === "backup"}
-                    onPress={() => remove(one)}
-                  />
-                </span>
+                {data.mayReplace && (
+                  <span class="line">
+                    <Button small disabled={one.status !== "ready" || isBusy} onPress={() => restore(one)}>
+                      Restore
+                    </Button>
+                    <IconButton
+                      icon="trash"
+                      small
+                      label={`Delete ${nameSnapshot(one)}`}
+                      disabled={(one.status !== "ready" && one.status !== "failed") || one.reason === "backup"}
+                      onPress={() => remove(one)}
+                    />
+                  </span>
+                )}
                 <span class={one.error ? "sub t-bad" : "sub"}>
                   {one.error || STATUSES[one.status]}
                   {hasSize(one) && `, ${formatSize(one.bytes)}`}, <Time at={one.created_at} />

@@ -1,0 +1,13 @@
+// Whether the viewer may restore and delete copies of a workspace's files: people who may enter the workspace and change it. Administrators of an
+// organization or of templates see a workspace without being either.
+import type { Workspace } from "#schema/workspaces/workspace.ts";
+import { call } from "../../data/api.ts";
+import { isSiteOwner, me } from "../../data/session.ts";
+
+export const mayReplaceFiles = async ({ id, owner_id }: Workspace): Promise<boolean> => {
+  if (owner_id === me.value?.id || isSiteOwner.value) return true;
+  const object = { resource_type: "workspace", resource_id: id };
+  const checks = { enter: { object, action: "ssh" }, change: { object, action: "update" } };
+  const { enter = false, change = false } = await call("POST /authcheck", { body: { checks } });
+  return enter && change;
+};
