@@ -141,7 +141,8 @@ export class Outbound {
     if (bad === undefined) return first;
     throw new OutboundError(
       "refused",
-      `${host} is at ${bad}, which is not a public address. If it is yours, add its network to the setting ${this.#options.setting ?? "allowed_private_networks"}.`,
+      // What a name inside leads to is not for everyone who may give an address.
+      `${host} is not a public address. If it is yours, add its network to the setting ${this.#options.setting ?? "allowed_private_networks"}.`,
     );
   }
 
