@@ -50,6 +50,10 @@ test("[DP-2] what one may do is answered by the rules that every route asks", as
     Array.from({ length: 201 }, (_, i) => [`c${i}`, { object: workspace, action: "read" }]),
   );
   expect(await statusOf(asAda, "POST", "/authcheck", { checks })).toBe(400);
+  for (const name of ["\r\nX-A: b", "a\u0000", "a\u2028b", "x".repeat(201)]) {
+    const odd = { [name]: { object: workspace, action: "read" } };
+    expect([name, await statusOf(asAda, "POST", "/authcheck", { checks: odd })]).toEqual([name, 400]);
+  }
 });
 
 test("[DP-3] settings tell where they come from, and keep their secrets", async () => {

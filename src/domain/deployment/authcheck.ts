@@ -13,6 +13,8 @@ import { allows } from "#schema/users/scopes.ts";
 import * as access from "../access.ts";
 
 const MOST = 200;
+/** The names return in the answer. */
+const NAME = /^[^\p{Cc}\p{Zl}\p{Zp}]{0,200}$/u;
 
 /** The thing as far as it matters: whose it is, and where. Without an organization it is meant in all of them. */
 type Meant = {
@@ -147,6 +149,12 @@ export const answerChecks = async (
 ): Promise<Record<string, boolean>> => {
   const asked = Object.entries(checks);
   if (asked.length > MOST) throw invalidField("checks", `must be at most ${MOST}`);
+  if (!asked.every(([name]) => NAME.test(name))) {
+    throw invalidField(
+      "checks",
+      "Names have at most 200 characters, none of them a line break or another control character.",
+    );
+  }
   const answers: [string, boolean][] = [];
   for (const [name, check] of asked) answers.push([name, await answer(store, caller, check)]);
   return Object.fromEntries(answers);
