@@ -3,21 +3,23 @@
 const LIKE_A_KEY = /\b(?:sk|pk|rk|xai|gsk|key|AIza)[-_]?[A-Za-z0-9_*.-]{12,}/g;
 const BEARER = /\b(bearer|basic|x-api-key:?)\s+[^\s"',;]{6,}/gi;
 const HIDDEN = "[hidden]";
+/** What is shorter could be a word in another case. */
+const MIN_ANY_FORM = 8;
 
-/** Matches a text also where JSON writes some of its characters as escapes. */
-const inJson = (secret: string): RegExp => {
+/** Matches a text in either case, also where JSON writes some of its characters as escapes, and an address as `%2D`. */
+const inAnyForm = (secret: string): RegExp => {
   const units = Array.from({ length: secret.length }, (_, n) => secret.charAt(n));
   const either = units.map((unit) => {
     const code = unit.charCodeAt(0).toString(16).padStart(4, "0");
     const plain = unit.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
-    return `(?:\\\\?${plain}|\\\\u${code.replace(/[a-f]/g, (letter) => `[${letter}${letter.toUpperCase()}]`)})`;
+    return `(?:\\\\?${plain}|\\\\u${code}|%${code.slice(2)})`;
   });
-  return new RegExp(either.join(""), "g");
+  return new RegExp(either.join(""), "gi");
 };
 
 /** The same text without `secret` and without anything that looks like an API key. */
 export const withoutSecrets = (text: string, secret: string): string => {
   const plain = secret.length >= 4 ? text.replaceAll(secret, HIDDEN) : text;
-  const without = secret.length >= 4 && plain.includes("\\") ? plain.replace(inJson(secret), HIDDEN) : plain;
+  const without = secret.length >= MIN_ANY_FORM ? plain.replace(inAnyForm(secret), HIDDEN) : plain;
   return without.replace(BEARER, `$1 ${HIDDEN}`).replace(LIKE_A_KEY, HIDDEN);
 };

@@ -11,6 +11,7 @@ import type { Payer } from "#domain/ai/ledger.ts";
 import type { Asker } from "#domain/ai/names.ts";
 import { agentOfToken } from "#domain/ai/workspace-token.ts";
 import { allows } from "#schema/users/scopes.ts";
+import type { Dialect } from "#src/llm/gateway/endpoint.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
 import type { ApiContext } from "../context.ts";
 import { identify, type Who } from "../http/identify.ts";
@@ -32,8 +33,12 @@ type WhenLost = (ctx: ApiContext, who: Who, end: (reason: string) => void) => ()
 const unknown = (message: string): Refusal => ({ status: 401, code: "invalid_api_key", message });
 
 /** Returns the caller, or why the request is refused. */
-export const gatewayCaller = async (request: Request, who: Who): Promise<GatewayCaller | Refusal> => {
-  const token = presentedToken(request);
+export const gatewayCaller = async (
+  request: Request,
+  dialect: Dialect,
+  who: Who,
+): Promise<GatewayCaller | Refusal> => {
+  const token = presentedToken(request, dialect);
   if (token === undefined) {
     return unknown("Send a Slipway token where the provider's API key would be. Create one with the scope ai:use.");
   }

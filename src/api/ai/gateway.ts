@@ -24,7 +24,14 @@ import { GatewayFigures } from "../metrics/gateway.ts";
 import { beginModelSpan, conventionalProvider, usageAttributes } from "../metrics/model-spans.ts";
 import { budgetRefusal } from "./budget-refusal.ts";
 import { type GatewayCaller, gatewayCaller } from "./caller.ts";
-import { callerHeaders, providerHeaders, providerRequestId, providerUrl, refuseSelection } from "./headers.ts";
+import {
+  callerHeaders,
+  notAPage,
+  providerHeaders,
+  providerRequestId,
+  providerUrl,
+  refuseSelection,
+} from "./headers.ts";
 import { modelList } from "./model-list.ts";
 import { OpenCalls } from "./open-calls.ts";
 
@@ -70,6 +77,10 @@ export class AiGateway {
 
   /** Answers a request to the gateway, in the words of its dialect whatever happens. */
   async answer(request: Request): Promise<Response> {
+    return notAPage(await this.#answered(request));
+  }
+
+  async #answered(request: Request): Promise<Response> {
     const { dialect, rest } = gatewayPath(getPath(request.url)) as { dialect: Dialect; rest: string };
     try {
       const endpoint = findEndpoint(dialect, request.method, rest);
@@ -89,7 +100,7 @@ export class AiGateway {
   }
 
   async #answer(request: Request, dialect: Dialect, endpoint: Endpoint | undefined): Promise<Response | Refusal> {
-    const caller = await gatewayCaller(request, this.#who);
+    const caller = await gatewayCaller(request, dialect, this.#who);
     if ("status" in caller) return caller;
     const catalog = await this.#ctx.modelSettings.catalog();
     if (!catalog.settings.enabled)

@@ -45,25 +45,36 @@ const NOT_SENT = new Set([
 ]);
 const NOT_SENT_PREFIX = /^(x-forwarded-|x-slipway-|sec-|cf-)/;
 
+/** Headers that change what a browser does on the server's own origin. The server sets its own. */
+const OF_THE_ORIGIN =
+  /^(?:content-security-policy|x-frame-options|x-content-type-options|x-xss-protection|(?:permissions|feature|document|referrer)-policy|cross-origin-|origin-|access-control-|timing-allow-origin|report-to|reporting-endpoints|nel$|public-key-pins|expect-ct|set-cookie|refresh|sec-|speculation-rules|supports-loading-mode|x-dns-prefetch-control|x-permitted-cross-domain-policies)/;
+
 const NOT_RETURNED = new Set([
   ...HOP_BY_HOP,
-  ...[
-    "content-length",
-    "content-encoding",
-    "set-cookie",
-    "strict-transport-security",
-    "alt-svc",
-    "server",
-    "via",
-    "nel",
-    "report-to",
-  ],
+  ...["content-length", "content-encoding", "content-type", "strict-transport-security", "alt-svc", "server", "via"],
   // What leads a browser elsewhere, has it keep something, or sign in.
-  ...["location", "content-location", "refresh", "link", "content-disposition", "clear-site-data", "set-cookie2"],
+  ...["location", "content-location", "link", "content-disposition", "clear-site-data"],
   ...["www-authenticate", "service-worker-allowed", "sourcemap", "x-sourcemap"],
   ...["openai-organization", "openai-project", "anthropic-organization-id"],
-  ...["access-control-allow-origin", "access-control-expose-headers", "access-control-allow-credentials"],
 ]);
+
+/** What answers of model APIs are. Anything else passes as text that no browser shows as a page. */
+const ANSWER_TYPE =
+  /^(?:application\/(?:[a-z0-9.-]+\+)?json|application\/x-ndjson|text\/event-stream|text\/plain)(?:\s*;|$)/i;
+const PLAIN_TEXT = "text/plain; charset=utf-8";
+
+/** What every answer of the gateway says to a browser, so that nothing in it is ever a page of this server. */
+const TO_BROWSERS = {
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+  "x-content-type-options": "nosniff",
+  "x-frame-options": "DENY",
+} as const;
+
+/** Returns the same answer with the server's own headers for browsers. */
+export const notAPage = (response: Response): Response => {
+  for (const [name, value] of Object.entries(TO_BROWSERS)) response.headers.set(name, value);
+  return response;
+};
 
 /** Anthropic's API refuses a call that names no version. */
 const ANTHROPIC_VERSION = "2023-06-01";
@@ -90,8 +101,11 @@ export const callerHeaders = (from: Headers, key: string): Headers => {
   const returned = new Headers();
   for (const [name, value] of from) {
     const hasKey = key !== "" && (value.includes(key) || name.includes(key.toLowerCase()));
-    if (!hasKey && !NOT_RETURNED.has(name) && !name.startsWith("cf-")) returned.append(name, value);
+    const isOurs = NOT_RETURNED.has(name) || OF_THE_ORIGIN.test(name) || name.startsWith("cf-");
+    if (!hasKey && !isOurs) returned.append(name, value);
   }
+  const type = from.get("content-type")?.trim() ?? "";
+  returned.set("content-type", ANSWER_TYPE.test(type) && !(key !== "" && type.includes(key)) ? type : PLAIN_TEXT);
   return returned;
 };
 
@@ -101,12 +115,16 @@ export const providerRequestId = (from: Headers, key: string): string => {
   return key !== "" && id.includes(key) ? "" : id.slice(0, 200);
 };
 
-/** Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: there is none. */
-export const presentedToken = (request: Request): string | undefined => {
+/**
+ * Returns the token that a caller presents in the header of any dialect, or as Gemini's `key`; undefined: there is none. Only clients of Gemini send
+ * keys in addresses, which logs of proxies keep.
+ */
+export const presentedToken = (request: Request, dialect: Dialect): string | undefined => {
   const { headers } = request;
   const bearer = /^bearer\s+(.+)$/i.exec(headers.get("authorization") ?? "")?.[1];
   const given = headers.get("x-api-key") ?? headers.get("x-goog-api-key") ?? bearer;
-  return (given ?? new URL(request.url).searchParams.get("key") ?? undefined)?.trim() || undefined;
+  const inAddress = dialect === "google" ? new URL(request.url).searchParams.get("key") : null;
+  return (given ?? inAddress ?? undefined)?.trim() || undefined;
 };
 
 /** Parameters that every API of Google takes, and that leave the answer as the gateway reads it. */

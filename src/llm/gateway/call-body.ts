@@ -2,7 +2,14 @@
 // that a stream of chat completions tells its usage. Everything else goes to the provider byte by byte. Pure.
 import type { Endpoint } from "./endpoint.ts";
 import { isObject, type Json, objectsIn } from "./json.ts";
-import { findMisspelledName, findRepeatedName, hasTooManyValues } from "./one-reading.ts";
+import {
+  findMemberTwice,
+  findMisspelledName,
+  findOtherModel,
+  findRepeatedName,
+  findWrongType,
+  hasTooManyValues,
+} from "./one-reading.ts";
 import { findStored } from "./stored.ts";
 
 export type CallBody = {
@@ -63,9 +70,12 @@ export const readCallBody = (endpoint: Endpoint, bytes: Uint8Array): CallBody =>
   const asks = endpoint.usage === "openai_chat" && streams && options?.include_usage !== true;
   const added = asks ? { stream_options: { ...options, include_usage: true } } : {};
   const bytesWith = (name: string, more: Json): Uint8Array => {
-    const isSame = endpoint.model !== undefined || name === model;
+    const inPath = endpoint.model !== undefined;
+    // Gemini's body may repeat the model of the path.
+    const isSame = name === model || (inPath && typeof json.model !== "string");
     if (isSame && Object.keys(more).length === 0) return bytes;
-    return new TextEncoder().encode(JSON.stringify({ ...json, ...(isSame ? {} : { model: name }), ...more }));
+    const named = isSame ? {} : { model: inPath ? `models/${name}` : name };
+    return new TextEncoder().encode(JSON.stringify({ ...json, ...named, ...more }));
   };
   return {
     model,
@@ -100,11 +110,24 @@ const parse = (bytes: Uint8Array): Json => {
 };
 
 /** The bytes pass as they are, so they must not mean something else to the provider than they do here. */
-const refuseSecondReading = ({ dialect }: Endpoint, json: Json): void => {
+const refuseSecondReading = ({ dialect, model }: Endpoint, json: Json): void => {
   const misspelled = findMisspelledName(dialect, json);
-  if (!misspelled) return;
-  const [written, meant] = misspelled;
-  throw new CallBodyError(`The body of the request has a member ${shown(written)}. Write \`${meant}\`.`);
+  if (misspelled) {
+    const [written, meant] = misspelled;
+    throw new CallBodyError(`The body of the request has a member ${shown(written)}. Write \`${meant}\`.`);
+  }
+  const wrong = findWrongType(json);
+  if (wrong !== undefined) throw new CallBodyError(wrong);
+  if (dialect !== "google") return;
+  const twice = findMemberTwice(json);
+  if (twice) {
+    const names = twice.map(shown).join(" and ");
+    throw new CallBodyError(`The body of the request has ${names} in one object, which mean the same. Leave out one.`);
+  }
+  const other = model === undefined ? undefined : findOtherModel(json, model);
+  if (other !== undefined) {
+    throw new CallBodyError(`The body of the request names the model ${shown(other)} and its path another one.`);
+  }
 };
 
 const shown = (name: string): string => `\`${name.slice(0, 100)}\``;

@@ -1,5 +1,5 @@
-// Takes the provider's key out of an answer while its bytes pass, however they are cut, also where JSON writes some of its characters as escapes.
-// The length stays. Pure.
+// Takes the provider's key out of an answer while its bytes pass, however they are cut, also where its letters have the other case, JSON writes some
+// of its characters as escapes, or an address as `%2D`. The length stays. Pure.
 
 /** What is shorter could stand anywhere. */
 const MIN_KEY_BYTES = 8;
@@ -7,6 +7,8 @@ const STAR = 0x2a;
 const SLASH = 0x2f;
 const BACKSLASH = 0x5c;
 const LETTER_U = 0x75;
+const PERCENT = 0x25;
+const CASE = 0x20;
 /** JSON within JSON doubles the backslashes of an escape. */
 const MAX_BACKSLASHES = 8;
 const HEX_DIGITS = 4;
@@ -25,10 +27,11 @@ export class KeyMask {
     if (this.#key.length < MIN_KEY_BYTES || piece.length === 0) return piece;
     const view = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
     let bytes = this.#held.length > 0 ? Buffer.concat([this.#held, view]) : view;
-    const [first] = this.#key;
+    const [first = 0] = this.#key;
     let passing = 0;
     while (passing < bytes.length) {
-      const isCandidate = bytes[passing] === first || bytes[passing] === BACKSLASH;
+      const byte = bytes[passing] ?? 0;
+      const isCandidate = byte === BACKSLASH || byte === PERCENT || isSameLetter(byte, first);
       const end = isCandidate ? this.#endOfKey(bytes, passing) : undefined;
       if (end === "open") break;
       if (end === undefined) {
@@ -56,7 +59,7 @@ export class KeyMask {
     let at = from;
     for (const wanted of this.#key) {
       if (at === bytes.length) return "open";
-      const end = bytes[at] === wanted ? at + 1 : endOfEscape(bytes, at, wanted);
+      const end = isSameLetter(bytes[at] ?? 0, wanted) ? at + 1 : endOfEscape(bytes, at, wanted);
       if (typeof end !== "number") return end;
       at = end;
     }
@@ -64,15 +67,33 @@ export class KeyMask {
   }
 }
 
-/** The same for one byte that is written as an escape: `\u002f`, or `\/`. */
+/** The same byte, or the same letter of the other case. */
+const isSameLetter = (byte: number, wanted: number): boolean => {
+  if (byte === wanted) return true;
+  const small = byte | CASE;
+  return small === (wanted | CASE) && small >= 0x61 && small <= 0x7a;
+};
+
+/** The same for one byte that is written as an escape: `\u002f`, `\/` or `%2f`. */
 const endOfEscape = (bytes: Buffer, from: number, wanted: number): number | "open" | undefined => {
+  if (bytes[from] === PERCENT) return endOfDigits(bytes, from + 1, { wanted, count: 2 });
   let at = from;
   while (bytes[at] === BACKSLASH && at - from <= MAX_BACKSLASHES) at++;
   if (at === from || at - from > MAX_BACKSLASHES) return undefined;
   if (at === bytes.length) return "open";
   if (bytes[at] === SLASH && wanted === SLASH) return at + 1;
   if (bytes[at] !== LETTER_U) return undefined;
-  const digits = bytes.toString("latin1", at + 1, at + 1 + HEX_DIGITS).toLowerCase();
-  if (!wanted.toString(16).padStart(HEX_DIGITS, "0").startsWith(digits)) return undefined;
-  return digits.length < HEX_DIGITS ? "open" : at + 1 + HEX_DIGITS;
+  return endOfDigits(bytes, at + 1, { wanted, count: HEX_DIGITS });
+};
+
+const endOfDigits = (
+  bytes: Buffer,
+  from: number,
+  { wanted, count }: { readonly wanted: number; readonly count: number },
+): number | "open" | undefined => {
+  const digits = bytes.toString("latin1", from, from + count).toLowerCase();
+  const isLetter = (wanted | CASE) >= 0x61 && (wanted | CASE) <= 0x7a;
+  const either = isLetter ? [wanted, wanted ^ CASE] : [wanted];
+  if (!either.some((one) => one.toString(16).padStart(count, "0").startsWith(digits))) return undefined;
+  return digits.length < count ? "open" : from + count;
 };

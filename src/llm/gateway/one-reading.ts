@@ -2,7 +2,7 @@
 // may take the first of two members of one name, or take `Model` for `model`. Pure.
 
 import type { Dialect } from "./endpoint.ts";
-import type { Json } from "./json.ts";
+import { isObject, type Json } from "./json.ts";
 import { meantObjects, referringNames } from "./stored.ts";
 
 /** Members that decide what a call may do and what it costs. */
@@ -90,6 +90,60 @@ const endOfText = (text: string, begin: number): number => {
   }
   return at;
 };
+
+const asText = (value: unknown): string => JSON.stringify(value) ?? "";
+
+/** Kinds of values that parsers turn into each other: `"true"` and 1 are true to some, `"100000"` is a number. */
+const BOOLEANS = ["stream", "background"] as const;
+const NUMBERS = ["n", "max_tokens", "max_completion_tokens", "max_output_tokens"] as const;
+const OBJECTS = ["stream_options", "generationConfig", "generation_config"] as const;
+const NUMBERS_OF_GOOGLE = ["maxOutputTokens", "max_output_tokens", "candidateCount", "candidate_count"] as const;
+
+/** Returns what is wrong with a member that decides about the call, in words; undefined: each has the type that it is read as. */
+export const findWrongType = (body: Json): string | undefined => {
+  const wrong = (of: Json, names: readonly string[], type: string, words: string): string | undefined => {
+    const name = names.find((one) => of[one] !== undefined && of[one] !== null && typeof of[one] !== type);
+    return name && `\`${name}\` must be ${words}, not ${asText(of[name]).slice(0, 100)}.`;
+  };
+  const config = body.generationConfig ?? body.generation_config;
+  const options = body.stream_options;
+  return (
+    wrong(body, BOOLEANS, "boolean", "true or false") ??
+    wrong(body, NUMBERS, "number", "a number") ??
+    wrong(body, OBJECTS, "object", "an object") ??
+    (isObject(options) ? wrong(options, ["include_usage"], "boolean", "true or false") : undefined) ??
+    (isObject(config) ? wrong(config, NUMBERS_OF_GOOGLE, "number", "a number") : undefined)
+  );
+};
+
+/** Returns two members of one object that mean the same to Google, such as `maxOutputTokens` and `max_output_tokens`. */
+const findTwice = (part: Json): readonly [string, string] | undefined => {
+  for (const written in part) {
+    if (!written.includes("_")) continue;
+    const joined = written.replace(/_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase());
+    if (joined !== written && Object.hasOwn(part, joined)) return [written, joined];
+  }
+  return undefined;
+};
+
+/** Returns two members of a body for Google that mean the same, if any. */
+export const findMemberTwice = (body: Json): readonly [string, string] | undefined => {
+  for (const part of meantObjects(body)) {
+    const twice = findTwice(part);
+    if (twice) return twice;
+  }
+  return undefined;
+};
+
+/** Returns a model in a body for Google that is not the one of the path, which decides, if any. */
+export const findOtherModel = (body: Json, model: string): string | undefined => {
+  const requests = Array.isArray(body.requests) ? body.requests : [];
+  const inner = [body, body.generateContentRequest, body.generate_content_request, ...requests].filter(isObject);
+  const other = inner.map((one) => one.model).find((one) => one !== undefined && one !== null && !isSame(one, model));
+  return other === undefined ? undefined : asText(other);
+};
+
+const isSame = (named: unknown, model: string): boolean => named === model || named === `models/${model}`;
 
 /** Returns a member that is another spelling of one that the gateway looks at, and that one; undefined when no member is. */
 export const findMisspelledName = (

@@ -276,6 +276,73 @@ describe("SDKs", () => {
     expect((await asked).status).toBe(200);
   });
 
+  test("[GW-2] a body that a provider could read otherwise is refused, and a token in an address counts for Google alone", async () => {
+    await using world = await openGatewayWorld();
+    const models = {
+      google: "/google/v1beta/models/test-model:generateContent",
+      openai: "/openai/v1/chat/completions",
+    };
+    for (const kind of ["google", "openai-compat"] as const) await addModel(world, kind);
+    const ask = (path: string, body: object, query = "", headers: Record<string, string> = {}) =>
+      fetch(`${world.base}${path}${query}`, { method: "POST", headers, body: JSON.stringify(body) });
+    const bearer = { authorization: `Bearer ${world.token}` };
+    const contents = [{ role: "user", parts: [{ text: "hello" }] }];
+    const chat = { model: "test-model", messages: [{ role: "user", content: "hello" }] };
+    const refusals = [
+      [models.google, { contents, model: "models/other" }, "names the model"],
+      [models.google, { contents, generationConfig: {}, generation_config: {} }, "mean the same"],
+      [models.google, { contents, systemInstruction: {}, system_instruction: {} }, "mean the same"],
+      [models.google, { contents, generationConfig: { maxOutputTokens: "9" } }, "must be a number"],
+      [models.openai, { ...chat, stream: "true" }, "`stream` must be true or false"],
+      [models.openai, { ...chat, stream: 1 }, "`stream` must be true or false"],
+      [models.openai, { ...chat, max_tokens: "100000" }, "must be a number"],
+      [models.openai, { ...chat, n: true }, "must be a number"],
+      [models.openai, { ...chat, stream_options: { include_usage: "yes" } }, "must be true or false"],
+      ["/openai/v1/responses", { model: "test-model", input: "x", background: "true" }, "`background` must be"],
+    ] as const;
+    for (const [path, body, words] of refusals) {
+      const answer = await ask(path, body, "", bearer);
+      expect([body, answer.status, await answer.text()]).toEqual([body, 400, expect.stringContaining(words)]);
+    }
+    expect((await ask(models.openai, chat, `?key=${world.token}`)).status).toBe(401);
+    const asked = ask(models.google, { contents, model: "models/test-model" }, `?key=${world.token}`);
+    const call = await world.upstream.next();
+    expect(call.path).toEndWith(":generateContent");
+    call.answer(200, { candidates: [], usageMetadata: { promptTokenCount: 4, candidatesTokenCount: 0 } });
+    expect((await asked).status).toBe(200);
+  });
+
+  test("[GW-2] an answer keeps the server's own headers, and is no page", async () => {
+    await using world = await openGatewayWorld();
+    await addModel(world, "openai-compat");
+    const asked = fetch(`${world.base}/openai/v1/chat/completions`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${world.token}` },
+      body: JSON.stringify({ model: "test-model", messages: [{ role: "user", content: "hello" }] }),
+    });
+    (await world.upstream.next()).answer(
+      200,
+      { choices: [] },
+      {
+        "content-type": "text/html",
+        "content-security-policy": "default-src *",
+        "x-frame-options": "ALLOWALL",
+        "cross-origin-resource-policy": "cross-origin",
+        "access-control-allow-origin": "*",
+        "x-ratelimit-remaining": "7",
+      },
+    );
+    const { headers } = await asked;
+    expect(Object.fromEntries(headers)).toMatchObject({
+      "content-type": "text/plain; charset=utf-8",
+      "content-security-policy": "default-src 'none'; frame-ancestors 'none'; sandbox",
+      "x-frame-options": "DENY",
+      "x-content-type-options": "nosniff",
+    });
+    expect([...headers.keys()].filter((name) => /^(?:cross-origin|access-control)-/.test(name))).toEqual([]);
+    expect(headers.get("x-ratelimit-remaining")).toBe("7");
+  });
+
   test("[GW-4] each lists the names that its caller may use", async () => {
     await using world = await openGatewayWorld();
     const { provider } = await addModel(world, "openai");

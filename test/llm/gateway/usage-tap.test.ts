@@ -285,11 +285,16 @@ describe("what an answer has used", () => {
       "\\u0073k-sk/0123456789",
       "sk\\u002dsk\\/012345678\\\\u0039",
       "sk-\\u0073\\u006B\\u002f0123456789",
+      "SK-Sk/0123456789",
+      "sk%2Dsk%2f0123456789",
+      "%53k-\\u0053k/012345678%39",
     ];
-    const beginnings = ["sk-", "s", "sk-sk/012345678", "\\u0073", "\\", "\\u007", "sk-sk\\"];
+    const beginnings = ["%", "sk%2", "S", "sk-", "s", "sk-sk/012345678", "\\u0073", "\\", "\\u007", "sk-sk\\"];
     const spelled = Array.from(key, (char) => {
       const code = char.charCodeAt(0).toString(16);
-      return `(?:${char}|\\\\{1,8}u00(?i:${code})${char === "/" ? "|\\\\{1,8}/" : ""})`;
+      const other = /[a-z]/.test(char) ? char.toUpperCase() : char;
+      const codes = `(?:${code}|${other.charCodeAt(0).toString(16)})`;
+      return `(?:${char}|${other}|\\\\{1,8}u00(?i:${codes})|%(?i:${codes})${char === "/" ? "|\\\\{1,8}/" : ""})`;
     });
     const hide = (text: string): string =>
       text.replaceAll(new RegExp(spelled.join(""), "g"), (found) => "*".repeat(found.length));
