@@ -31,6 +31,7 @@ export const findChatPayer = query(
       workspace_id: chats.workspace_id,
       root_chat_id: sql<string>`coalesce(${chats.root_chat_id}, ${chats.parent_chat_id}, ${chats.id})`.as("root_chat"),
       coding_agent: chats.coding_agent,
+      status: chats.status,
     })
     .from(chats)
     .innerJoin(users, eq(users.id, chats.owner_id))

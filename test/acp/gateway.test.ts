@@ -1,17 +1,21 @@
 // Model calls of a chat's coding agent: they count for the chat, pause it at the end of a budget, and end with it.
 import { expect, test } from "bun:test";
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { updateWorkspace } from "#db/workspaces/workspaces.ts";
 import type { Budget } from "#schema/ai/budget.ts";
 import type { AiUsage } from "#schema/ai/gateway.ts";
 import type { Chat } from "#schema/chats/chat.ts";
+import { Client } from "#src/client.ts";
 import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.ts";
 import { beginAgentChat, logOf, setAgent } from "#test/support/acp/agent-world.ts";
 import { sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
+import { testInside } from "#test/support/inside.ts";
 import { gatewayCalls } from "#test/support/models/gateway-world.ts";
 import { needs } from "#test/support/needs.ts";
 import { scaled } from "#test/support/pace.ts";
+import { contextOf, seedUser } from "#test/support/seed.ts";
 import { until } from "#test/support/until.ts";
 import { messagesOf } from "#test/tools/world.ts";
 
@@ -139,3 +143,34 @@ test("[CA-13] the chat's token is hidden from the chat, and ends with it", async
   await owner.delete(`/api/v2/chats/${id}`);
   expect(await status(token)).toBe(401);
 }, 120_000);
+
+testInside(
+  "[CA-13] [GW-16] a guest's chat spends only while it has a turn, and while its owner may use the workspace",
+  async () => {
+    const guest = await seedUser(server, { organization_id: world.organization_id });
+    const { workspace_id } = world.seeded;
+    const { store, topics } = contextOf(server);
+    const share = async (role?: "use"): Promise<void> => {
+      await store.commit([updateWorkspace(workspace_id, { user_acl: role ? { [guest.user_id]: role } : {} })]);
+      topics.publish("access_changed", workspace_id, {});
+    };
+    await share("use");
+    const client = new Client(server.url, guest.token);
+    const text = 'free printf %s "$OPENAI_API_KEY" > part; mv part guest-token; sleep 1000';
+    const { id } = await beginAgentChat({ ...world, owner: client }, text, { permissions: null });
+    const file = join(home, "guest-token");
+    await until(() => existsSync(file), { what: "the token" });
+    const headers = { authorization: `Bearer ${readFileSync(file, "utf8")}` };
+    const url = new URL("/api/v2/ai/openai/v1/models", server.url);
+    const status = async (): Promise<number> => (await fetch(url, { headers })).status;
+    expect(await status()).toBe(200);
+    await share();
+    expect(await status()).toBe(403);
+    const isOver = async () => (await client.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting";
+    await until(isOver, { what: "the end of the turn" });
+    await share("use");
+    // The owner of the workspace could have read it.
+    expect(await status()).toBe(401);
+  },
+  120_000,
+);

@@ -5,11 +5,13 @@ import { isWorkspaceToken } from "#base/secrets/workspace-token.ts";
 import { findSignedInAgent } from "#db/agents/tokens.ts";
 import { findChatPayer } from "#db/chats/spend.ts";
 import { findHomeOrganization, readMemberships } from "#db/users/members.ts";
-import { mayWorkIn } from "#domain/access.ts";
+import { findWorkspacePlace } from "#db/workspaces/workspaces.ts";
+import { mayUseWorkspace, mayWorkIn } from "#domain/access.ts";
 import { isChatToken, isTokenOf, namesInChatToken } from "#domain/ai/chat-token.ts";
 import type { Payer } from "#domain/ai/ledger.ts";
 import type { Asker } from "#domain/ai/names.ts";
 import { agentOfToken } from "#domain/ai/workspace-token.ts";
+import { asCaller } from "#domain/users/as-caller.ts";
 import { allows } from "#schema/users/scopes.ts";
 import type { Dialect } from "#src/llm/gateway/endpoint.ts";
 import type { Refusal } from "#src/llm/gateway/refusal.ts";
@@ -33,11 +35,7 @@ type WhenLost = (ctx: ApiContext, who: Who, end: (reason: string) => void) => ()
 const unknown = (message: string): Refusal => ({ status: 401, code: "invalid_api_key", message });
 
 /** Returns the caller, or why the request is refused. */
-export const gatewayCaller = async (
-  request: Request,
-  dialect: Dialect,
-  who: Who,
-): Promise<GatewayCaller | Refusal> => {
+export const gatewayCaller = async (request: Request, dialect: Dialect, who: Who): Promise<GatewayCaller | Refusal> => {
   const token = presentedToken(request, dialect);
   if (token === undefined) {
     return unknown("Send a Slipway token where the provider's API key would be. Create one with the scope ai:use.");
@@ -46,11 +44,13 @@ export const gatewayCaller = async (
   return isChatToken(token) ? chatCaller(token, who) : personCaller(token, request, who);
 };
 
-/** Looks at the token again whenever something ends that it depends on: the workspace's agent, or the account of one of these people. */
+/** What a token depends on: the workspace and its agent, and the accounts of people with their roles and groups. */
+type Depends = { readonly agent_id: string; readonly workspace_id: string; readonly user_ids: readonly string[] };
+
+/** Looks at the token again whenever something ends that it depends on. */
 const whenTokenLost =
   (
-    agent_id: string,
-    user_ids: readonly string[],
+    { agent_id, workspace_id, user_ids }: Depends,
     identifyAgain: (who: Who) => Promise<GatewayCaller | Refusal>,
   ): WhenLost =>
   ({ topics }, who, end) => {
@@ -65,6 +65,7 @@ const whenTokenLost =
     const stops = [
       topics.subscribe("agent_gone", agent_id, look),
       topics.subscribe("missed", "", look),
+      topics.subscribe("access_changed", workspace_id, look),
       ...user_ids.map((id) => topics.subscribe("key_gone", id, look)),
       ...user_ids.map((id) => topics.subscribe("access_changed", id, look)),
     ];
@@ -110,11 +111,13 @@ const workspaceCaller = async (token: string, who: Who): Promise<GatewayCaller |
       template_id: agent.template_id,
     },
     asker: { groups, template_id: agent.template_id },
-    whenLost: whenTokenLost(agent_id, [agent.owner_id], (again) => workspaceCaller(token, again)),
+    whenLost: whenTokenLost({ agent_id, workspace_id: agent.workspace_id, user_ids: [agent.owner_id] }, (again) =>
+      workspaceCaller(token, again),
+    ),
   };
 };
 
-/** The chat's owner pays, who need not be the workspace's. */
+/** The chat's owner pays, who need not be the workspace's: then only while a turn runs, and as long as they may use the workspace. */
 const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refusal> => {
   const named = namesInChatToken(token);
   const chat = named && (await who.store.get(findChatPayer({ id: named.chat_id })));
@@ -126,6 +129,12 @@ const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refu
   if (agent.api_key_scope !== "all") return NO_ACCESS;
   const { groups, organizations } = await readMemberships(who.store, chat.owner_id);
   if (!mayWorkIn({ organizations }, chat.organization_id)) return NO_MEMBER;
+  if (chat.owner_id !== agent.owner_id) {
+    if (!BUSY.has(chat.status)) return NO_TURN;
+    const guest = await asCaller(who.store, chat.owner_id);
+    const place = await who.store.get(findWorkspacePlace({ id: agent.workspace_id }));
+    if (!guest || !place || !mayUseWorkspace(guest, place)) return NO_WORKSPACE;
+  }
   return {
     payer: {
       user_id: chat.owner_id,
@@ -137,8 +146,28 @@ const chatCaller = async (token: string, who: Who): Promise<GatewayCaller | Refu
       root_chat_id: chat.root_chat_id,
     },
     asker: { groups, template_id: agent.template_id },
-    whenLost: whenTokenLost(named.agent_id, [chat.owner_id, agent.owner_id], (again) => chatCaller(token, again)),
+    whenLost: whenTokenLost(
+      {
+        agent_id: named.agent_id,
+        workspace_id: agent.workspace_id,
+        user_ids: [chat.owner_id, agent.owner_id],
+      },
+      (again) => chatCaller(token, again),
+    ),
   };
+};
+
+/** A turn that runs, ends, or waits for its owner. */
+const BUSY: ReadonlySet<string> = new Set(["running", "interrupting", "requires_action"]);
+
+const NO_TURN = unknown(
+  "The token of this chat counts only while the chat works: its workspace belongs to someone else.",
+);
+
+const NO_WORKSPACE: Refusal = {
+  status: 403,
+  code: "permission_denied",
+  message: "The owner of this chat may no longer use the workspace.",
 };
 
 const TOKEN_ENDED = unknown(
