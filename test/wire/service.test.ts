@@ -1,9 +1,12 @@
 import { describe, expect, test } from "bun:test";
+import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
+import fc from "fast-check";
 import { Agent, type AgentHandlers, agentClient } from "#src/wire/agent-api.ts";
 import { call } from "#src/wire/drpc/client.ts";
 import { serveSession } from "#src/wire/drpc/server.ts";
-import { AppHealth, Lifecycle_State } from "#src/wire/gen/agent_pb.ts";
-import { CoordinateResponse_PeerUpdate_Kind } from "#src/wire/gen/tailnet_pb.ts";
+import { hasMoreFields } from "#src/wire/field-count.ts";
+import { AppHealth, Lifecycle_State, UpdateStatsRequestSchema } from "#src/wire/gen/agent_pb.ts";
+import { CoordinateResponse_PeerUpdate_Kind, DERPMapSchema } from "#src/wire/gen/tailnet_pb.ts";
 import { mergeRouters, methodPath, routerFor } from "#src/wire/service.ts";
 import { Tailnet, type TailnetHandlers, tailnetClient } from "#src/wire/tailnet-api.ts";
 import { hex, sessionPair } from "./support.ts";
@@ -65,6 +68,43 @@ describe("the agent's services", () => {
       code: 0,
       message: "The request is not a coder.agent.v2.UpdateStatsRequest.",
     });
+  });
+
+  test("[WI-18] count the fields of a request before they become objects", async () => {
+    let pushed = 0;
+    const { agent, client } = serving({
+      pushResourcesMonitoringUsage: ({ datapoints }) => {
+        pushed = datapoints.length;
+        return {};
+      },
+    });
+    const push = (count: number) =>
+      call(client, "/coder.agent.v2.Agent/PushResourcesMonitoringUsage", hex("0a 00".repeat(count)));
+    await push(20_000);
+    expect(pushed).toBe(20_000);
+    await expect(push(20_001)).rejects.toThrow("more than 20000 fields");
+    await agent.pushResourcesMonitoringUsage({ datapoints: [{}] });
+    expect(pushed).toBe(1);
+  });
+
+  test("[WI-18] count what is in messages, maps, lists and unknown fields, and end on bytes that are no message", () => {
+    const fieldsOf = (schema: DescMessage, bytes: Uint8Array): number => {
+      let most = 0;
+      while (hasMoreFields(schema, bytes, most)) most += 1;
+      return most;
+    };
+    const created = (schema: DescMessage, message: Record<string, unknown>): Uint8Array => toBinary(schema, create(schema, message));
+    const stats = { stats: { connectionsByProto: { ssh: 1n, web: 2n }, metrics: [{ labels: [{ name: "a" }, {}] }] } };
+    // stats; two entries of key and value; a metric with two labels, one of them with a name.
+    expect(fieldsOf(UpdateStatsRequestSchema, created(UpdateStatsRequestSchema, stats))).toBe(1 + 2 * 3 + 3 + 1);
+    const map = { regions: { 7: { regionId: 7n, nodes: [{ name: "a" }] } } };
+    expect(fieldsOf(DERPMapSchema, created(DERPMapSchema, map))).toBe(1 + 2 + 1 + 2);
+    expect(fieldsOf(UpdateStatsRequestSchema, hex("f8 06 01 fa 06 02 0a 00"))).toBe(2);
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
+        hasMoreFields(UpdateStatsRequestSchema, bytes, 1_000);
+      }),
+    );
   });
 
   test("[WI-16] stream relay maps and coordinate both ways", async () => {

@@ -15,6 +15,9 @@ import { YamuxConnection } from "../yamux-connection.ts";
 import { YamuxSocket } from "../yamux-socket.ts";
 import { agentService } from "./agent-service.ts";
 
+/** Agents put up to a MiB of lines into a batch, however short they are: six fields each. */
+const MAX_LOG_FIELDS = 320_000;
+
 export type AgentConnectionOptions = {
   agent_id: string;
   /** `major.minor` as the agent asked for. */
@@ -72,7 +75,7 @@ export class AgentConnection extends YamuxConnection {
     };
     const peer = { id: agent_id, rules: agentRules(agent_id), changed };
     const router = mergeRouters(
-      routerFor(Agent, agentService(this.#ctx, this.#options)),
+      routerFor(Agent, agentService(this.#ctx, this.#options), { batchCreateLogs: MAX_LOG_FIELDS }),
       routerFor(Tailnet, tailnetService(this.#ctx, { peer, holder: `self:${agent_id}` })),
     );
     const onError = (method: string, error: unknown): void =>

@@ -1,0 +1,74 @@
+// How many fields a message has, read from its bytes before any of them becomes an object: two bytes of a message can be an object of 500. Fields of
+// messages within it, of unknown ones and elements of packed lists count each. Pure.
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+
+/** What of a message has more inside: messages by the number of their field, and packed lists. */
+type Shape = ReadonlyMap<number, DescMessage | "packed" | Shape>;
+
+const shapes = new WeakMap<DescMessage, Shape>();
+
+const toShape = (message: DescMessage): Shape => {
+  let shape = shapes.get(message);
+  if (!shape) {
+    shape = new Map(
+      message.fields.flatMap((field) => findInside(field).map((inside) => [field.number, inside] as const)),
+    );
+    shapes.set(message, shape);
+  }
+  return shape;
+};
+
+const MAP_VALUE = 2;
+
+const findInside = (field: DescField): (DescMessage | "packed" | Shape)[] => {
+  if (field.fieldKind === "message") return [field.message];
+  if (field.fieldKind === "map") return field.message ? [new Map([[MAP_VALUE, field.message]])] : [new Map()];
+  if (field.fieldKind !== "list") return [];
+  return field.listKind === "message" ? [field.message] : ["packed"];
+};
+
+const VARINT = 0;
+const FIXED_64 = 1;
+const DELIMITED = 2;
+const FIXED_32 = 5;
+
+/** Whether a message of this type has more than `most` fields. Bytes that are no such message may have any number. */
+export const hasMoreFields = (schema: DescMessage, bytes: Uint8Array, most: number): boolean => {
+  const open: { readonly shape: Shape; readonly end: number }[] = [{ shape: toShape(schema), end: bytes.byteLength }];
+  let at = 0;
+  let count = 0;
+  const varint = (): number => {
+    let value = 0;
+    for (let factor = 1; at < bytes.byteLength; factor *= 128) {
+      const byte = bytes[at++] as number;
+      value += (byte & 127) * factor;
+      if (byte < 128) break;
+    }
+    return value;
+  };
+  for (let top = open.at(-1); top; top = open.at(-1)) {
+    if (at >= top.end) {
+      open.pop();
+      continue;
+    }
+    const tag = varint();
+    count += 1;
+    const type = tag % 8;
+    if (type === VARINT) varint();
+    else if (type === FIXED_64) at += 8;
+    else if (type === FIXED_32) at += 4;
+    else if (type === DELIMITED) {
+      const length = varint();
+      const inside = top.shape.get(Math.floor(tag / 8));
+      if (inside === "packed") count += length;
+      if (inside === undefined || inside === "packed") at += length;
+      else
+        open.push({
+          shape: inside instanceof Map ? inside : toShape(inside as DescMessage),
+          end: Math.min(at + length, bytes.byteLength),
+        });
+    }
+    if (count > most) return true;
+  }
+  return false;
+};
