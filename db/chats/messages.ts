@@ -1,5 +1,21 @@
 // The history of chats and what waits in their queues. Histories are long: anyone who reads one reads pages, by number.
-import { and, asc, desc, eq, gt, gte, inArray, isNotNull, isNull, lt, lte, ne, sql } from "drizzle-orm";
+import {
+  and,
+  asc,
+  desc,
+  eq,
+  getTableColumns,
+  gt,
+  gte,
+  inArray,
+  isNotNull,
+  isNull,
+  lt,
+  lte,
+  ne,
+  type SQL,
+  sql,
+} from "drizzle-orm";
 import { build, deleteBy, given, insertInto, query, statement, updateBy } from "../engine/sql.ts";
 import { messages, queued_messages } from "../schema/chats.ts";
 
@@ -10,31 +26,55 @@ const ofChat = and(eq(messages.chat, chat), eq(messages.deleted, false));
 const forModel = and(ofChat, inArray(messages.visibility, ["model", "both"]));
 const forPeople = and(ofChat, inArray(messages.visibility, ["user", "both"]));
 
-/** Messages people can see with `after` < id < `before`, ascending, as they stood at `revision`: {chat, after, before, revision, limit}. */
+/** What is read of messages for one page: it is parsed and sent while everyone else waits. */
+const PAGE_BYTES = 4 * 1024 * 1024;
+/** The same for a model, which takes less than that. */
+const HISTORY_BYTES = 16 * 1024 * 1024;
+
+const sized = {
+  ...getTableColumns(messages),
+  bytes: sql<number>`octet_length(${messages.content})`.mapWith(Number).as("bytes"),
+};
+
+type Fit = { readonly order: "asc" | "desc"; readonly limit?: SQL; readonly most: number };
+
+/** The first of these messages that together have about so many bytes, at least one. Their sizes are known without reading them. */
+const fits = (rows: SQL | undefined, { order, limit = sql``, most }: Fit): SQL => {
+  const direction = sql.raw(order);
+  return sql`${messages.id} in (select page.id from (select one.id, sum(one.bytes) over (order by one.id ${direction}) - one.bytes as ahead
+    from (select ${messages.id} as id, octet_length(${messages.content}) as bytes from ${messages} where ${rows}
+      order by ${messages.id} ${direction} ${limit}) one) page where page.ahead < ${sql.raw(String(most))})`;
+};
+
+const isFull = (rows: readonly { readonly bytes: number }[], most: number): boolean =>
+  rows.reduce((sum, { bytes }) => sum + bytes, 0) >= most;
+
+/** Whether a page has ended for its bytes, so that there may be more messages. */
+export const isFullPage = (rows: readonly { readonly bytes: number }[]): boolean => isFull(rows, PAGE_BYTES);
+
+const limit = sql`limit ${sql.placeholder("limit")}`;
+const between = and(forPeople, gt(messages.id, sql.placeholder("after")), lt(messages.id, sql.placeholder("before")));
+const asOf = and(between, lte(messages.revision, sql.placeholder("revision")));
+
+/**
+ * Messages people can see with `after` < id < `before`, ascending, as they stood at `revision`, as far as they fit into a page:
+ * {chat, after, before, revision, limit}.
+ */
 export const listMessages = query(
   build
-    .select()
+    .select(sized)
     .from(messages)
-    .where(
-      and(
-        forPeople,
-        gt(messages.id, sql.placeholder("after")),
-        lt(messages.id, sql.placeholder("before")),
-        lte(messages.revision, sql.placeholder("revision")),
-      ),
-    )
-    .orderBy(asc(messages.id))
-    .limit(sql.placeholder("limit")),
+    .where(fits(asOf, { order: "asc", limit, most: PAGE_BYTES }))
+    .orderBy(asc(messages.id)),
 );
 
 /** The same, newest first: {chat, after, before, limit}. */
 export const listNewestMessages = query(
   build
-    .select()
+    .select(sized)
     .from(messages)
-    .where(and(forPeople, gt(messages.id, sql.placeholder("after")), lt(messages.id, sql.placeholder("before"))))
-    .orderBy(desc(messages.id))
-    .limit(sql.placeholder("limit")),
+    .where(fits(between, { order: "desc", limit, most: PAGE_BYTES }))
+    .orderBy(desc(messages.id)),
 );
 
 /** A message of files alone is no prompt. What people write has no empty text. */
@@ -62,32 +102,48 @@ export const findContextRow = query(
     .limit(1),
 );
 
-/** What people have written after this message, newest first: {chat, after, limit}. */
+const written = and(forPeople, eq(messages.role, "user"), gt(messages.id, sql.placeholder("after")));
+
+/** What people have written after this message, newest first, as far as it fits into a page: {chat, after, limit}. */
 export const listPrompts = query(
   build
     .select({ id: messages.id, content: messages.content })
     .from(messages)
-    .where(and(forPeople, eq(messages.role, "user"), hasText, gt(messages.id, sql.placeholder("after"))))
+    .where(and(fits(written, { order: "desc", most: PAGE_BYTES }), hasText))
     .orderBy(desc(messages.id))
     .limit(sql.placeholder("limit")),
 );
 
-/** What a model is given from this message on: {chat, from}. */
+const since = and(forModel, gte(messages.id, sql.placeholder("from")));
+
+/** What a model is given from this message on: that one and the newest, as far as they fit into what is read at a time: {chat, from}. */
 export const listModelHistory = query(
   build
-    .select()
+    .select(sized)
     .from(messages)
-    .where(and(forModel, gte(messages.id, sql.placeholder("from"))))
+    .where(
+      and(
+        since,
+        sql`(${messages.id} = ${sql.placeholder("from")} or ${fits(since, { order: "desc", most: HISTORY_BYTES })})`,
+      ),
+    )
     .orderBy(asc(messages.id)),
 );
 
+/** Whether older messages were left out of what a model is given. */
+export const isCutHistory = (rows: readonly { readonly bytes: number }[]): boolean => isFull(rows, HISTORY_BYTES);
+
+const upTo = and(ofChat, lte(messages.id, sql.placeholder("up_to")));
+
 /** Everything that is in the history up to this message: {chat, up_to}. */
-export const listHistoryUpTo = query(
+export const listHistoryUpTo = query(build.select().from(messages).where(upTo).orderBy(asc(messages.id)));
+
+/** How many bytes that is: {chat, up_to}. */
+export const weighHistoryUpTo = query(
   build
-    .select()
+    .select({ bytes: sql<number>`coalesce(sum(octet_length(${messages.content})), 0)`.mapWith(Number).as("bytes") })
     .from(messages)
-    .where(and(ofChat, lte(messages.id, sql.placeholder("up_to"))))
-    .orderBy(asc(messages.id)),
+    .where(upTo),
 );
 
 /** The newest row that stands for what came before it: {chat}. */

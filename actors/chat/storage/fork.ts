@@ -1,11 +1,11 @@
 // A chat that begins as the copy of another one up to a message (rules FK-1 to FK-4): history, files, labels and settings are its own
 // from then on. Used by the actor of the new chat; the old one is only read.
-import { notFound } from "#base/errors.ts";
+import { conflict, notFound } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { insertChat } from "#db/chats/chats.ts";
 import { pinContextOnce } from "#db/chats/context.ts";
 import { insertChatFile, listChatFiles } from "#db/chats/files.ts";
-import { findMessage, insertMessages, listHistoryUpTo, type MessageRow } from "#db/chats/messages.ts";
+import { findMessage, insertMessages, listHistoryUpTo, type MessageRow, weighHistoryUpTo } from "#db/chats/messages.ts";
 import { keepAnswer, type RequestKey } from "#db/chats/requests.ts";
 import { indexMessages, indexTitle } from "#db/chats/search.ts";
 import type { Statement } from "#db/engine/sql.ts";
@@ -40,6 +40,11 @@ export type ForkChat = {
 
 type Forked = { readonly state: ChatState; readonly writes: readonly Statement[]; readonly after: () => void };
 
+/** A copy is made in one piece, and all of it is in memory. */
+const MAX_COPIED_BYTES = 32 * 1024 * 1024;
+const TOO_LARGE =
+  "The messages of this chat have more than 32 MiB. Copy it up to an earlier message, or start a new chat.";
+
 const NO_RESULT = "The chat was copied before this call had a result.";
 
 /** 404 when there is no such chat, or no such message that people can see. */
@@ -50,6 +55,8 @@ export const forked = async (parts: ChatDeps, id: string, args: ForkChat): Promi
   const { workspace_id = found.workspace_id, coding_agent = found.coding_agent } = args;
   const source = { ...found, workspace_id, coding_agent };
   const up_to = args.up_to ?? (await findForkEnd(parts, source, args));
+  const [{ bytes } = { bytes: 0 }] = await store.scan(weighHistoryUpTo({ chat: source.key, up_to }));
+  if (bytes > MAX_COPIED_BYTES) throw conflict(TOO_LARGE);
   const rows = await store.scan(listHistoryUpTo({ chat: source.key, up_to }));
   const files = await store.all(listChatFiles({ chat: source.key }));
   const now = clock.now();

@@ -5,7 +5,7 @@ import type { ChatNotice } from "#actors/chat/messages.ts";
 import type { PartBatch } from "#actors/chat/turn/stream-buffer.ts";
 import { log } from "#base/log.ts";
 import type { ChatPlace } from "#db/chats/chats.ts";
-import { listMessages } from "#db/chats/messages.ts";
+import { isFullPage, listMessages } from "#db/chats/messages.ts";
 import { presentMessage } from "#domain/chats/present.ts";
 import type { ChatEvent } from "#schema/chats/chat-event.ts";
 import type { ApiContext } from "../context.ts";
@@ -152,7 +152,7 @@ export class ChatFollower {
       this.#send(rows.map((row) => this.#messageEvent(row)));
       const last = rows.at(-1);
       const hasRoom = await this.#sink.room();
-      if (!last || rows.length < FRAME_EVENTS || !hasRoom) return;
+      if (!last || !hasRoom || (rows.length < FRAME_EVENTS && !isFullPage(rows))) return;
       cursor = last.id;
     }
   }

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import type { ChatPatch } from "#actors/chat/messages.ts";
 import { invalid, invalidField, notFound } from "#base/errors.ts";
 import { findChat } from "#db/chats/chats.ts";
-import { listMessages, listNewestMessages, listPrompts, listQueued } from "#db/chats/messages.ts";
+import { isFullPage, listMessages, listNewestMessages, listPrompts, listQueued } from "#db/chats/messages.ts";
 import { admittedPrompt } from "#domain/chats/admitted.ts";
 import { loadAttachables } from "#domain/chats/attachments.ts";
 import { chooseModel } from "#domain/chats/create.ts";
@@ -156,7 +156,7 @@ export const chatMessages = (ctx: ApiContext) =>
         return {
           messages: rows.slice(0, limit).map((row) => presentMessage(id, row, caller.compat)),
           queued_messages: queued.map((row) => presentQueued(id, row, caller.compat)),
-          has_more: rows.length > limit,
+          has_more: rows.length > limit || isFullPage(rows),
         };
       },
       {

@@ -266,7 +266,14 @@ test("[ID-25] anyone who has begun a chat has a seat, and nobody else", async ()
 });
 
 test("[CH-31] a list reads no message, and nothing of a chat that only its turns need", () => {
-  const filter: ChatFilter = { owner_id: "", mine: true, shared_with: ["a"], archived: false, labels: [], pull: { statuses: [] } };
+  const filter: ChatFilter = {
+    owner_id: "",
+    mine: true,
+    shared_with: ["a"],
+    archived: false,
+    labels: [],
+    pull: { statuses: [] },
+  };
   const page = { limit: 50, offset: 0 };
   for (const { sql } of [listChatViews(filter, page), listPinnedViews(filter), listChildViews(["a"])]) {
     expect(sql).not.toMatch(/\b(?:messages|pending_calls|dynamic_tools|agent_session|retry_state|compaction)\b/);

@@ -1,0 +1,72 @@
+// Chats of many megabytes: what reads them takes a bounded piece at a time.
+import { expect } from "bun:test";
+import { readHistory } from "#actors/chat/prompt/prompt-history.ts";
+import { findChatPlace } from "#db/chats/chats.ts";
+import { insertMessages } from "#db/chats/messages.ts";
+import type { Chat, MessagePage } from "#schema/chats/chat.ts";
+import type { ApiError } from "#src/client.ts";
+import { createChat, Follower, openChatWorld } from "#test/support/chats.ts";
+import { testInside } from "#test/support/inside.ts";
+import { contextOf } from "#test/support/seed.ts";
+import { until } from "#test/support/until.ts";
+
+const MIB = 1024 * 1024;
+
+testInside(
+  "[CH-29] [CH-42] histories are read in pages of some megabytes, and models are given the newest of them",
+  async () => {
+    await using world = await openChatWorld();
+    const { owner, models } = world;
+    const { id } = await createChat(world, "hello");
+    (await models.next()).say("hi").finish();
+    await until(async () => (await owner.get<Chat>(`/api/v2/chats/${id}`)).status === "waiting");
+    const { store } = contextOf(world.server);
+    const place = await store.get(findChatPlace({ id }));
+    const chat = place?.key ?? 0;
+    const write = async (count: number): Promise<number> => {
+      const first = await store.reserve("messages", count);
+      const rows = Array.from({ length: count }, (_, at) => ({
+        id: first + at,
+        chat,
+        revision: 1,
+        role: at % 2 === 0 ? ("user" as const) : ("assistant" as const),
+        visibility: "both" as const,
+        content: [{ type: "text" as const, text: `${first + at} ${"x".repeat(1.5 * MIB)}` }],
+        created_at: 0,
+      }));
+      await store.commit([insertMessages(rows as never)]);
+      return first;
+    };
+    const first = await write(8);
+    const pages: number[][] = [];
+    for (let cursor = "", more = true; more; ) {
+      const page = await owner.get<MessagePage>(`/api/v2/chats/${id}/messages${cursor}`);
+      pages.push(page.messages.map((message) => message.id));
+      cursor = `?before_id=${pages.at(-1)?.at(-1)}`;
+      more = page.has_more;
+    }
+    expect(pages.map(({ length }) => length)).toEqual([3, 3, 4]);
+    expect(pages.flat()).toEqual(pages.flat().toSorted((a, b) => b - a));
+    const after = await owner.get<MessagePage>(`/api/v2/chats/${id}/messages?after_id=${first}`);
+    expect([after.messages.map((message) => message.id), after.has_more]).toEqual([
+      [first + 1, first + 2, first + 3],
+      true,
+    ]);
+    const { prompts } = await owner.get<{ prompts: { id: number }[] }>(`/api/v2/chats/${id}/prompts`);
+    expect(prompts.map((prompt) => prompt.id)).toEqual([first + 6, first + 4, first + 2]);
+    using follower = await Follower.open(owner, id);
+    await follower.until(() => follower.messages.size === 10);
+
+    expect(await readHistory(store, chat)).toHaveLength(10);
+    await write(6);
+    const given = await readHistory(store, chat);
+    // Eleven messages are the first to have 16 MiB; the oldest of them was an answer.
+    expect([given.length, given[0]?.role]).toEqual([10, "user"]);
+    const copied = await owner.post<Chat>(`/api/v2/chats/${id}/fork`, { message_id: first });
+    expect(copied.id).not.toBe(id);
+    await write(8);
+    const refused = await owner.post<Chat>(`/api/v2/chats/${id}/fork`, {}).catch((error: ApiError) => error);
+    expect(refused).toMatchObject({ status: 409, body: { message: expect.stringContaining("more than 32 MiB") } });
+  },
+  60_000,
+);
