@@ -31,6 +31,52 @@ export const systemClock: Clock = {
   },
 };
 
+const NO_TIMER: Timer = { cancel() {} };
+
+/**
+ * The clock of something that ends, such as a server: what repeats by it ends with it. The runtime holds a repeating timer for as long as the process
+ * lives, and with it everything that it would call.
+ */
+export class EndingClock implements Clock, Disposable {
+  readonly #own: Clock;
+  readonly #repeating = new Set<Timer>();
+  #hasEnded = false;
+
+  constructor(own: Clock) {
+    this.#own = own;
+  }
+
+  now(): number {
+    return this.#own.now();
+  }
+
+  monotonic(): number {
+    return this.#own.monotonic();
+  }
+
+  after(ms: number, run: () => void): Timer {
+    return this.#own.after(ms, run);
+  }
+
+  every(ms: number, run: () => void): Timer {
+    if (this.#hasEnded) return NO_TIMER;
+    const timer = this.#own.every(ms, run);
+    this.#repeating.add(timer);
+    return {
+      cancel: () => {
+        timer.cancel();
+        this.#repeating.delete(timer);
+      },
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.#hasEnded = true;
+    for (const timer of this.#repeating) timer.cancel();
+    this.#repeating.clear();
+  }
+}
+
 /** The time of what has not happened, for clients that take no absent member. */
 export const NEVER = "0001-01-01T00:00:00Z";
 

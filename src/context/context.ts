@@ -21,7 +21,7 @@ import { recoverBlobs } from "#actors/template-version/recovery.ts";
 import { TrialKeeper } from "#actors/trials/keeper.ts";
 import { Usage } from "#actors/usage/usage.ts";
 import type { Provisioners } from "#actors/workspace/build-runner.ts";
-import { type Clock, systemClock } from "#base/clock.ts";
+import { type Clock, EndingClock, systemClock } from "#base/clock.ts";
 import { type Config, type LoadedConfig, onlyThisMachine } from "#base/config.ts";
 import type { Encryption } from "#base/encryption.ts";
 import type { Metrics } from "#base/metrics.ts";
@@ -124,7 +124,8 @@ type Templates = ReturnType<typeof openTemplates>;
 
 export class Context implements ApiContext, AsyncDisposable {
   readonly config: Config;
-  readonly clock: Clock;
+  /** Ends with the context. */
+  readonly clock: EndingClock;
   readonly store: Store;
   /** What of the deployment is this node's. */
   readonly parts: Parts;
@@ -215,7 +216,8 @@ export class Context implements ApiContext, AsyncDisposable {
   constructor(options: ContextOptions, opened: Opened, encryption: Encryption, seen: Observed) {
     const { store, membership, elsewhere: kept } = opened;
     const { metrics, telemetry } = seen;
-    const { config, clock = systemClock, parts = membership?.active?.parts ?? ALL_PARTS } = options;
+    const { config, parts = membership?.active?.parts ?? ALL_PARTS } = options;
+    const clock = new EndingClock(options.clock ?? systemClock);
     const { topics } = this;
     const { max_connections, allowed_private_networks: allowed } = config;
     const copy = options.copyMessages;
@@ -517,5 +519,6 @@ export class Context implements ApiContext, AsyncDisposable {
     await this.store.close();
     if (this.cluster) await this.membership?.leave();
     await this.telemetry?.[Symbol.asyncDispose]();
+    this.clock[Symbol.dispose]();
   }
 }

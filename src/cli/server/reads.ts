@@ -32,6 +32,7 @@ export const answerReads = (
     async [Symbol.asyncDispose]() {
       await server.stop();
       await store.close();
+      ctx.clock[Symbol.dispose]();
     },
   };
 };

@@ -1,10 +1,11 @@
 // SIGTERM to a real process in the middle of its work: nobody new, everyone told, what is under way answered, then gone.
 import { expect, test } from "bun:test";
+import { type Clock, systemClock, type Timer } from "#base/clock.ts";
 import { Client, type ClientSocket } from "#src/client.ts";
 import { RawConnection } from "#test/support/net/raw.ts";
 import { testOfOne } from "#test/support/one-server.ts";
 import { type Seeded, seedAgent } from "#test/support/seed.ts";
-import { startTestServer, tempDirectory } from "#test/support/server.ts";
+import { ADMIN, startTestServer, tempDirectory } from "#test/support/server.ts";
 import { until } from "#test/support/until.ts";
 import { answerOf, call, head } from "./raw-http.ts";
 import { startServe } from "./serve-process.ts";
@@ -71,4 +72,35 @@ test("[HT-19] what does not end within shutdown_timeout is cut off, and the exit
   serve.child.kill("SIGTERM");
   expect(await serve.child.exited).toBe(1);
   expect(await serve.errors).toContain("shutdown_timeout");
+});
+
+/** Time as it is, with what repeats by it. */
+class WatchedClock implements Clock {
+  readonly repeating = new Set<Timer>();
+  readonly now = systemClock.now;
+  readonly monotonic = systemClock.monotonic;
+  readonly after = systemClock.after;
+
+  every(ms: number, run: () => void): Timer {
+    const timer = systemClock.every(ms, run);
+    const kept: Timer = {
+      cancel: () => {
+        timer.cancel();
+        this.repeating.delete(kept);
+      },
+    };
+    this.repeating.add(kept);
+    return kept;
+  }
+}
+
+test("[HT-47] a server that has stopped leaves no timer that would keep it in memory", async () => {
+  const clock = new WatchedClock();
+  {
+    await using server = await startTestServer({ clock });
+    const admin = await new Client(server.url).signIn(ADMIN.email, ADMIN.password);
+    using _followed = await admin.socket("/api/v2/chats/watch");
+    expect(clock.repeating.size).toBeGreaterThan(0);
+  }
+  expect(clock.repeating.size).toBe(0);
 });

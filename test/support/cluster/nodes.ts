@@ -111,16 +111,17 @@ export const startSpares = (
       state: () => STATE,
     });
     proxy.targets.push(forwarder.port);
-    return { store, listener, reads, forwarder };
+    return { ctx, store, listener, reads, forwarder };
   });
   return {
     async [Symbol.asyncDispose]() {
       proxy.stop();
-      for (const { store, listener, reads, forwarder } of spares) {
+      for (const { ctx, store, listener, reads, forwarder } of spares) {
         forwarder.end();
         await reads?.stop();
         await listener.close();
         await store.close();
+        ctx?.clock[Symbol.dispose]();
       }
     },
   };
