@@ -24,7 +24,10 @@ import { noteFolder } from "./run/ledger.ts";
 export type TestServer = AsyncDisposable & {
   readonly url: URL;
   readonly directory: string;
-  /** Undefined when the compiled binary is under test. Of several nodes that work the first one's, with what each has for itself put together. */
+  /**
+   * Undefined when the compiled binary is under test, and once it is disposed. Of several nodes that work the first one's, with what each has for itself put
+   * together.
+   */
   readonly context: Context | undefined;
   /** Of each node that works. */
   readonly contexts: readonly Context[];
@@ -89,22 +92,32 @@ export const startTestServer = async (options: TestServerOptions = {}): Promise<
     if (isUsual(options)) await fillPrepared(directory, testConfig, ADMIN.password);
     else if (own) fillMigrated(directory);
   }
-  const running =
+  const { url, ...started } =
     binary && !options.clock && !options.models
       ? await startBinary(binary, directory, options)
       : await startHere(directory, options);
+  // The files of a run share a process, which keeps what each has at its top level: a server there must not keep all that it was made of.
+  let running: Running | undefined = started;
   return {
-    url: running.url,
+    url,
     directory,
-    context: running.context,
-    contexts: running.contexts,
+    get context() {
+      return running?.context;
+    },
+    get contexts() {
+      return running?.contexts ?? [];
+    },
     async [Symbol.asyncDispose]() {
-      await running.stop();
+      const ending = running;
+      running = undefined;
+      await ending?.stop();
       if (own) await removeServersDatabase(directory);
       own?.[Symbol.dispose]();
     },
   };
 };
+
+type Running = Pick<TestServer, "context" | "contexts"> & { stop(): Promise<void> };
 
 /** Whether the first start of such a server leaves what that of any other leaves. */
 const isUsual = ({ clock, directory, env = {} }: TestServerOptions): boolean =>
