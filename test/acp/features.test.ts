@@ -13,7 +13,7 @@ import type { ChatCost } from "#schema/chats/chat-cost.ts";
 import { Client } from "#src/client.ts";
 import { Consumer } from "#test/hooks/world.ts";
 import { enablePreset, openAgentGateway } from "#test/support/acp/agent-gateway.ts";
-import { beginAgentChat, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
+import { beginAgentChat, logOf, pendingCalls, setAgent } from "#test/support/acp/agent-world.ts";
 import { HOLDING, SENTENCE, WRITTEN } from "#test/support/acp/upstream.ts";
 import { Follower, said, sendMessage } from "#test/support/chats.ts";
 import { forFile } from "#test/support/for-file.ts";
@@ -233,6 +233,8 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
       await until(async () => (await messagesOf(led)).length >= before + 3, { patience: 120_000 });
       await comesTo(led, "waiting");
       expect(await lastWords(led)).toContain(SENTENCE);
+      if (led.lead === SCRIPTED)
+        expect(logOf(world, led.id).slice(-2)).toEqual(["cancelled", `prompt ${JSON.stringify(led.lead.answer)}`]);
     },
   ],
   [
@@ -253,6 +255,8 @@ const FEATURES: readonly (readonly [feature: string, run: (led: Led) => Promise<
       expect(fork.coding_agent).toBe(led.lead.name);
       expect(await messagesOf(copy)).toHaveLength((await messagesOf(led)).length);
       await say(copy, led.lead.answer, SENTENCE);
+      // The first message is in the conversation that its agent was given.
+      if (led.lead === SCRIPTED) expect(logOf(world, copy.id).at(-1)).toContain(WRITTEN);
       await owner.delete(copy.path);
     },
   ],

@@ -397,29 +397,6 @@ test("[CA-24] what the client runs for an agent ends with the turn that is inter
   await statusIs(id, "waiting");
 }, 120_000);
 
-test("[CA-25] an agent's chat is found by its words, is unread, is forked with its conversation, and queues and promotes messages", async () => {
-  const word = `kelp${process.pid}`;
-  const { id } = await beginAgentChat(world, `say ${word}`, FREE);
-  await statusIs(id, "waiting");
-  const found = async () => (await world.owner.get<Chat[]>(`/api/v2/chats?q=search:${word}`)).map((chat) => chat.id);
-  await until(async () => (await found()).includes(id));
-  expect((await world.owner.get<Chat>(`/api/v2/chats/${id}`)).has_unread).toBe(true);
-  const fork = await world.owner.post<Chat>(`/api/v2/chats/${id}/fork`, {});
-  expect(fork.coding_agent).toBe("test");
-  await sendMessage(world, fork.id, "say forked");
-  await until(async () => (await shown(fork.id)).at(-1) === "assistant: forked");
-  expect(logOf(world, fork.id).at(-1)).toContain(word);
-  await sendMessage(world, id, "wait");
-  await until(() => logOf(world, id).at(-1) === 'prompt "wait"');
-  await sendMessage(world, id, "say queued");
-  const { queued_messages } = await world.owner.get<{ queued_messages: { id: number }[] }>(
-    `/api/v2/chats/${id}/messages`,
-  );
-  await world.owner.post<unknown>(`/api/v2/chats/${id}/queue/${queued_messages[0]?.id}/promote`, {});
-  await until(async () => (await shown(id)).at(-1) === "assistant: queued");
-  expect(logOf(world, id).slice(-2)).toEqual(["cancelled", 'prompt "say queued"']);
-}, 120_000);
-
 test("[CA-14] the home of a deleted chat's agent is removed; of one that was deleted while the workspace was away, within a day", async () => {
   const homes = join(home, ".local/state/slipway/coding-agents/homes");
   const { id } = await beginAgentChat(world, "wait", FREE);
