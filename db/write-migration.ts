@@ -1,62 +1,93 @@
-// `bun run migration -- --name what_it_does`: writes the next step of the schema for both databases from the difference between db/schema and
-// the newest snapshot, and lists it. Drizzle Kit writes SQLite's; PostgreSQL's is printed from the same schema by pg/print-step.ts.
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+// `bun run migration -- --name what_it_does`: writes the next migration for both databases, and lists new files of db/schema in its index.
+// Drizzle Kit compares db/schema with what it was when the newest migration was committed, so the repository holds no snapshot of it.
+// PostgreSQL's migration is printed from the same schema by pg/print-step.ts.
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { printStep } from "./pg/print-step.ts";
+import { generateSQLiteDrizzleJson, generateSQLiteMigration } from "drizzle-kit/api";
+import { is } from "drizzle-orm";
+import { SQLiteTable } from "drizzle-orm/sqlite-core";
+import { readStepFiles } from "./step-files.ts";
 
-const FOLDERS = ["migrations", "pg/migrations"];
+const ROOT = join(import.meta.dir, "..");
+const SCHEMA = "db/schema";
 const BREAK = "--> statement-breakpoint";
 
-const sqlIn = (folder: string): string[] =>
-  readdirSync(join(import.meta.dir, folder))
-    .filter((name) => name.endsWith(".sql"))
-    .sort();
+type Exports = Readonly<Record<string, unknown>>;
 
-/** Returns the text of `files.ts`, which lists the steps of this folder by name. */
-export const listing = (folder: string): string => {
-  const names = sqlIn(folder).map((file) => file.slice(0, -".sql".length));
-  return [
-    "// Written by `bun run migration` from the names of the files beside it.",
-    ...names.map((name, at) => `import step${at} from "./${name}.sql" with { type: "text" };`),
-    "",
-    "export const FILES: readonly (readonly [name: string, sql: string])[] = [",
-    ...names.map((name, at) => `  ["${name}", step${at}],`),
-    "];",
-    "",
-  ].join("\n");
+/** Returns what the files of `db/schema` below this folder export, by the file's name; those without a table are left out. */
+const readSchema = async (root: string): Promise<ReadonlyMap<string, Exports>> => {
+  const files = new Map<string, Exports>();
+  for (const file of readdirSync(join(root, SCHEMA)).sort()) {
+    if (file === "index.ts") continue;
+    const exported: Exports = await import(join(root, SCHEMA, file));
+    if (Object.values(exported).some((one) => is(one, SQLiteTable))) files.set(file, exported);
+  }
+  return files;
 };
 
-const writeListings = (): void => {
-  for (const folder of FOLDERS) writeFileSync(join(import.meta.dir, folder, "files.ts"), listing(folder));
+const describe = async (root: string) =>
+  generateSQLiteDrizzleJson(Object.assign({}, ...(await readSchema(root)).values()));
+
+/** Returns the text of `db/schema/index.ts`. */
+export const printIndex = async (): Promise<string> => {
+  const lines = [...(await readSchema(ROOT)).keys()].map((file) => `export * from "./${file}";`);
+  return ["// Every table. Written by `bun run migration` from the files of this folder.", ...lines, ""].join("\n");
 };
 
-/** Removes all snapshots but the newest: Drizzle Kit compares with that one alone. */
-const dropOldSnapshots = (): void => {
-  const meta = join(import.meta.dir, "migrations", "meta");
-  const snapshots = readdirSync(meta).filter((name) => name.endsWith("_snapshot.json"));
-  for (const old of snapshots.sort().slice(0, -1)) rmSync(join(meta, old));
+const git = (...args: string[]): Buffer => {
+  const { exitCode, stdout, stderr } = Bun.spawnSync(["git", ...args], { cwd: ROOT });
+  if (exitCode !== 0) throw new Error(`git ${args[0]}: ${stderr.toString().trim()}`);
+  return stdout;
 };
 
-const write = (name: string): void => {
-  const before = new Set(sqlIn("migrations"));
-  const kit = ["node_modules/.bin/drizzle-kit", "generate", "--config", "db/drizzle.config.ts", "--name", name];
-  const { exitCode } = Bun.spawnSync(kit, {
-    cwd: join(import.meta.dir, ".."),
-    stdio: ["inherit", "inherit", "inherit"],
-  });
-  const file = sqlIn("migrations").find((one) => !before.has(one));
-  if (exitCode !== 0 || file === undefined) throw new Error("Drizzle Kit wrote no step: has db/schema changed?");
-  dropOldSnapshots();
-  const statements = readFileSync(join(import.meta.dir, "migrations", file), "utf8").split(BREAK);
-  const printed = statements.flatMap(printStep).join(`;\n${BREAK}\n`);
-  writeFileSync(join(import.meta.dir, "pg", "migrations", file), `${printed};\n`);
-  writeListings();
+/** Runs `read` with a copy of the schema from the commit that has added the newest migration. */
+const withPrevious = async <T>(newest: string, read: (root: string) => Promise<T>): Promise<T> => {
+  const file = `db/migrations/${newest}.sql`;
+  const commit = git("log", "-1", "--diff-filter=A", "--format=%H", "--", file).toString().trim();
+  if (commit === "")
+    throw new Error(`${file} is not committed. Commit it, or remove it and its twin in db/pg/migrations.`);
+  // Inside the repository, where imports of packages resolve.
+  mkdirSync(join(ROOT, "dist"), { recursive: true });
+  const copy = mkdtempSync(join(ROOT, "dist", "schema-"));
+  try {
+    const archive = git("archive", "--format=tar", commit, SCHEMA, "src/base", "src/schema", "package.json");
+    const { exitCode } = Bun.spawnSync(["tar", "-x", "-C", copy], { stdin: archive });
+    if (exitCode !== 0) throw new Error("tar could not unpack the previous schema");
+    return await read(copy);
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+};
+
+/** Returns the statements for SQLite that lead from this migration to `db/schema`. */
+const listStatements = async (newest: string): Promise<readonly string[]> => {
+  const before = await withPrevious(newest, describe);
+  const statements = await generateSQLiteMigration(before, await describe(ROOT));
+  if (statements.length === 0) throw new Error(`db/schema has not changed since ${newest}.`);
+  return statements.map((one) => one.trim());
+};
+
+const write = async (name: string): Promise<void> => {
+  writeFileSync(join(ROOT, SCHEMA, "index.ts"), await printIndex());
+  const newest = readStepFiles("migrations").at(-1)?.[0] ?? "";
+  const statements = await listStatements(newest);
+  const file = `${String(Number.parseInt(newest, 10) + 1).padStart(4, "0")}_${name}.sql`;
+  const save = (folder: string, texts: readonly string[]): void => {
+    writeFileSync(join(import.meta.dir, folder, file), `${texts.join(`\n${BREAK}\n`)}\n`);
+    process.stdout.write(`db/${folder}/${file}\n`);
+  };
+  save("migrations", statements);
+  // It reads the index, which may be new.
+  const { printStep } = await import("./pg/print-step.ts");
+  save(
+    "pg/migrations",
+    statements.flatMap(printStep).map((one) => `${one};`),
+  );
 };
 
 if (import.meta.main) {
-  const { values } = parseArgs({ options: { name: { type: "string" }, list: { type: "boolean" } } });
-  if (values.list) writeListings();
-  else if (values.name) write(values.name);
-  else throw new Error("usage: bun run migration -- --name what_it_does, or --list after a file was removed");
+  const { values } = parseArgs({ options: { name: { type: "string" } } });
+  if (!values.name) throw new Error("usage: bun run migration -- --name what_it_does");
+  await write(values.name);
 }

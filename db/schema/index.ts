@@ -1,4 +1,4 @@
-// Every table, for Drizzle Kit (`bun run migration` compares them with the newest snapshot in db/migrations).
+// Every table. Written by `bun run migration` from the files of this folder.
 export * from "./agents.ts";
 export * from "./app-statuses.ts";
 export * from "./audit.ts";
