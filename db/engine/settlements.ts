@@ -1,5 +1,6 @@
 // Answers the callers of a commit group in slices. A group can hold hundreds of batches; if all callers continued in one turn of the event
 // loop, everything else would wait for their work. Measured with 200 builds at once: one turn of 100 ms.
+import { systemClock } from "#base/clock.ts";
 
 /** Callers answered before anything is measured. Groups of this size, which log ingest has, are answered at once. */
 const FIRST_SLICE = 8;
@@ -26,7 +27,7 @@ export class Settlements {
   }
 
   #run(): void {
-    this.#began = performance.now();
+    this.#began = systemClock.monotonic();
     for (const settle of this.#waiting.splice(0, this.#slice)) settle();
     this.#isScheduled = true;
     setImmediate(() => this.#measure());
@@ -35,7 +36,7 @@ export class Settlements {
   /** The callers' work shows only now, a turn later: the next slice is smaller if it took too long. */
   #measure(): void {
     this.#isScheduled = false;
-    const isLong = performance.now() - this.#began > BUDGET_MS;
+    const isLong = systemClock.monotonic() - this.#began > BUDGET_MS;
     this.#slice = isLong ? Math.max(1, this.#slice >> 1) : Math.min(MAX_SLICE, this.#slice << 1);
     if (this.#waiting.length > 0) this.#run();
     else for (const resolve of this.#idle.splice(0)) resolve();

@@ -113,12 +113,12 @@ export class ProgramStdio {
         }
         const bytes = encoder.encode(answer.output);
         for (let from = 0; from < bytes.byteLength && !signal.aborted; from += PIECE_BYTES) {
-          const began = performance.now();
+          const began = this.#clock.monotonic();
           const piece = bytes.subarray(from, from + PIECE_BYTES);
           this.#counter.count(piece);
           controller.enqueue(piece);
           await new Promise<void>((resolve) => setImmediate(resolve));
-          const took = performance.now() - began;
+          const took = this.#clock.monotonic() - began;
           if (took > LONG_PIECE_MS) await pause(this.#clock, 2 * took, signal);
         }
         if (signal.aborted) break;

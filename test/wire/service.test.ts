@@ -93,7 +93,8 @@ describe("the agent's services", () => {
       while (hasMoreFields(schema, bytes, most)) most += 1;
       return most;
     };
-    const created = (schema: DescMessage, message: Record<string, unknown>): Uint8Array => toBinary(schema, create(schema, message));
+    const created = (schema: DescMessage, message: Record<string, unknown>): Uint8Array =>
+      toBinary(schema, create(schema, message));
     const stats = { stats: { connectionsByProto: { ssh: 1n, web: 2n }, metrics: [{ labels: [{ name: "a" }, {}] }] } };
     // stats; two entries of key and value; a metric with two labels, one of them with a name.
     expect(fieldsOf(UpdateStatsRequestSchema, created(UpdateStatsRequestSchema, stats))).toBe(1 + 2 * 3 + 3 + 1);
