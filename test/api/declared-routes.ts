@@ -34,3 +34,11 @@ export const declaredAccess = (routes: readonly DeclaredRoute[]): ReadonlyMap<st
       return [[`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`, { access, success }] as const];
     }),
   );
+
+/** Returns the operations that declare what they change, by their names in the OpenAPI document. */
+export const listAudited = (routes: readonly DeclaredRoute[]): readonly string[] =>
+  routes.flatMap(({ method, path, hooks }) =>
+    declaredBy(hooks).audit && !path.startsWith("/api/experimental/")
+      ? [`${method} ${path.replaceAll(/:(\w+)/g, "{$1}")}`]
+      : [],
+  );

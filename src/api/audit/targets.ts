@@ -1,6 +1,6 @@
 // What operations change, for the audit log of refused changes: `audit: target.writes(target.workspace)` in a route's `operation`. Each
 // target finds what a path names, whoever asks, as the entry of a change that succeeds would name it. Undefined: there is no such thing,
-// and no entry is written (rule AU-16). test/api/audit/refused-table.ts says of the operations that declare none why (rule AU-17).
+// and no entry is written (rule AU-16). test/api/audit/table.ts says why of the operations that declare none (rule AU-17).
 import { isUuid, NIL_UUID } from "#base/ids.ts";
 import { findChatPlace } from "#db/chats/chats.ts";
 import type { Store } from "#db/engine/store.ts";

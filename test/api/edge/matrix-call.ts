@@ -6,14 +6,16 @@ import { Client } from "#src/client.ts";
 import { type Operation, pathWith } from "#test/fuzz/operations.ts";
 import { example } from "#test/fuzz/values.ts";
 import { type OfOneServer, testOfOne } from "#test/support/one-server.ts";
-import { type DeclaredAccess, declaredAccess, readRoutes } from "../declared-routes.ts";
+import { type DeclaredRoute, declaredAccess, listAudited, readRoutes } from "../declared-routes.ts";
 import { as, type Row, STATUSES, TABLE } from "./matrix-table.ts";
 import type { Things, Town } from "./matrix-world.ts";
 
 /** None against the compiled binary: the matrix is asked from inside only. */
-const DECLARED: ReadonlyMap<string, DeclaredAccess> = process.env.SLIPWAY_TEST_BINARY
-  ? new Map()
-  : declaredAccess(await readRoutes());
+const ROUTES: readonly DeclaredRoute[] = process.env.SLIPWAY_TEST_BINARY ? [] : await readRoutes();
+const DECLARED = declaredAccess(ROUTES);
+
+/** The operations that declare what they change. */
+export const DECLARED_AUDITS = listAudited(ROUTES);
 
 /** The operations of which it is known who may. */
 export const NAMES: readonly string[] = [...new Set([...Object.keys(TABLE), ...DECLARED.keys()])];
