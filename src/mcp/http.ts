@@ -2,6 +2,7 @@
 // may be called (rule MC-7), a workspace's is free.
 import type { Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "#base/clock.ts";
+import { bounded } from "./answer-cost.ts";
 import { McpConnection, type OpenOptions } from "./connection.ts";
 import { McpError } from "./failure.ts";
 
@@ -38,7 +39,8 @@ const mayBeOlder = ({ status = 0 }: McpError): boolean =>
   status >= 400 && status < 500 && !OTHER_REASONS.includes(status);
 
 /** Redirects stay at the same origin or fail, so headers never reach another. */
-const httpTransport = async ({ url, kind, headers, fetch }: HttpWay): Promise<Transport> => {
+const httpTransport = async ({ url, kind, headers, fetch: open }: HttpWay): Promise<Transport> => {
+  const fetch = bounded(open);
   const { SSEClientTransport, StreamableHTTPClientTransport } = await import("@modelcontextprotocol/client");
   const requestInit = { headers: { ...headers } };
   if (kind === "http") return new StreamableHTTPClientTransport(url, { requestInit, fetch: attributing(fetch) });

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { systemClock } from "#base/clock.ts";
 import { Outbound } from "#base/outbound.ts";
+import { bounded } from "#src/mcp/answer-cost.ts";
 import { CONNECT_MS } from "#src/mcp/connection.ts";
 import { toAnswer } from "#src/mcp/content.ts";
 import { type Fetch, openHttp } from "#src/mcp/http.ts";
@@ -129,6 +130,34 @@ test("[MC-4] connections are shared; a server that failed is left alone for half
   await pool.stop();
   expect(await failure(pool.connect({ ...target, key: "c" }))).toBe("The server stops.");
 }, 20_000);
+
+test("[MC-16] an answer with more values than are looked through at a time breaks off, an event stream event by event", async () => {
+  const answering = (type: string, ...pieces: string[]): Promise<string> => {
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        for (const piece of pieces) controller.enqueue(new TextEncoder().encode(piece));
+        controller.close();
+      },
+    });
+    const fetch: Fetch = async () => new Response(body, { headers: { "content-type": type } });
+    return bounded(fetch)("http://server").then((response) => response.text());
+  };
+  const many = (count: number): string => `[${"{},".repeat(count)}0]`;
+  expect(await answering("application/json", many(50_000))).toHaveLength(150_003);
+  expect(await failure(answering("application/json", many(60_000), many(60_000)))).toContain("more than 100000 values");
+  const events = `id: 1\r\ndata: {}\r\n\r\n: ping\n\ndata: [1,\ndata: 2]\n\ndata: last`;
+  for (let cut = 0; cut <= events.length; cut += 1) {
+    expect(await answering("text/event-stream", events.slice(0, cut), events.slice(cut))).toBe(events);
+  }
+  const event = `data: ${many(60_000)}\n`;
+  expect(await answering("text/event-stream; charset=utf-8", event, "\n", event, "\n")).toHaveLength(
+    2 * event.length + 2,
+  );
+  for (const end of ["\n", "\r\n"]) {
+    const long = [`data: ${many(60_000)}`, end, `data: ${many(60_000)}`, end, end];
+    expect(await failure(answering("text/event-stream", ...long))).toContain("more than 100000 values");
+  }
+});
 
 test("[MC-2] names have the server's in front and what every provider takes; lists let tools through", () => {
   expect(offeredName("git", "list issues")).toBe("git__list_issues");

@@ -1,6 +1,7 @@
 // The tools that a coding agent is offered over MCP: those of the organization's and the workspace's MCP servers that the chat may call. Slipway
 // runs them itself, so rules, approvals and hooks come before the call, and no secret of a server reaches the workspace.
 import { uuid } from "#base/ids.ts";
+import { tooCostly } from "#base/json-cost.ts";
 import { log } from "#base/log.ts";
 import { VERSION } from "#base/version.ts";
 import { answerMessage } from "#src/mcp/offered-server.ts";
@@ -46,6 +47,7 @@ export class AgentTools {
         return { text: toText(result), is_error };
       },
     };
+    if (tooCostly(new TextEncoder().encode(message)) !== undefined) return TOO_LARGE;
     try {
       return await answerMessage(tools, VERSION, message);
     } catch (error) {
@@ -106,3 +108,10 @@ const toText = (result: ToolResult): string => {
   if (typeof said !== "string") return JSON.stringify(result);
   return Object.keys(more).length === 0 ? said : `${said}\n${JSON.stringify(more)}`;
 };
+
+/** Not parsed, so its ID is not known either. */
+const TOO_LARGE = JSON.stringify({
+  jsonrpc: "2.0",
+  id: null,
+  error: { code: -32_600, message: "The request has too many values." },
+});

@@ -2,6 +2,7 @@
 // routes of containers and devcontainers. What a daemon says is a stranger's: bounded and checked.
 import { Value } from "@sinclair/typebox/value";
 import { AppError, type ErrorKind, STATUS } from "#base/errors.ts";
+import { tooCostly } from "#base/json-cost.ts";
 import { nullableUuid } from "#schema/nullable-uuid.ts";
 import { type ContainerListing, FoundContainers } from "#schema/workspaces/container.ts";
 import { type HttpResponse, WireError } from "#src/wire/index.ts";
@@ -22,7 +23,10 @@ export const askContainers = async (ctx: Deps, agent_id: string, method: string,
     const path = `/api/v0/containers${rest}`;
     const response = await ctx.agentHttp.request(agent_id, { method, path, signal: late.signal });
     if (response.status < 200 || response.status > 299) throw await refusal(response);
-    return await response.text(MAX_LISTING);
+    const bytes = await response.bytes(MAX_LISTING);
+    const problem = tooCostly(bytes);
+    if (problem !== undefined) throw new WireError("too_large", `The agent's response ${problem}`);
+    return new TextDecoder().decode(bytes);
   } catch (error) {
     if (!late.signal.aborted) throw error;
     throw new AppError("timeout", "The agent did not answer within 30 s.");

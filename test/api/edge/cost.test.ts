@@ -1,7 +1,7 @@
 // Bodies that are dear to look at: while they are refused, others are answered. Measured against a process of its own; the bound is
 // generous, for the machine may be busy, and yet below what such bodies would cost if they were taken.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { MAX_DEPTH, MAX_MEMBERS, MAX_VALUES, tooCostly } from "#src/api/http/body/json-cost.ts";
+import { MAX_DEPTH, MAX_MEMBERS, MAX_VALUES, tooCostly } from "#base/json-cost.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
 import { example } from "#test/fuzz/values.ts";

@@ -1,6 +1,6 @@
 // How much work a JSON text is before it is parsed. JSON.parse is quick with long strings and long lists, but an object with hundreds
 // of thousands of different names holds the event loop for a quarter of a second, and what is nested a hundred thousand deep cannot be
-// written again. Such bodies are refused (rule HT-6).
+// written again. Bodies of requests (rule HT-6), and answers of workspaces and of MCP servers that are such, are refused.
 
 /** Texts shorter than this cannot hold enough to matter. */
 export const CHEAP_BYTES = 64 * 1024;
@@ -20,7 +20,7 @@ const CLOSE_OBJECT = 0x7d;
 const OPEN_LIST = 0x5b;
 const CLOSE_LIST = 0x5d;
 
-/** What is wrong with the text, to finish the sentence "The request body ..."; undefined when nothing is. It need not be valid. */
+/** What is wrong with the text, to finish the sentence "The request body ..." or "The answer ..."; undefined when nothing is. It need not be valid. */
 export const tooCostly = (text: Uint8Array): string | undefined => {
   if (text.length < CHEAP_BYTES) return undefined;
   /** Members so far of the objects around this place. */
