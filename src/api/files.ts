@@ -1,6 +1,7 @@
 // Uploads that templates are made from. The body goes to disk as it comes in and is refused while it streams when it is too large;
 // what was answered is on disk (rules TP-1 to TP-4).
 import { t } from "elysia";
+import { PieceCount } from "#base/body-pieces.ts";
 import { AppError, forbidden, invalidField } from "#base/errors.ts";
 import { uuid } from "#base/ids.ts";
 import { fileAt, mayUpload, remember } from "#domain/templates/uploads.ts";
@@ -8,7 +9,7 @@ import { ARCHIVE_TYPES, type ArchiveType, UploadedFile } from "#schema/templates
 import { streamZip } from "#src/provisioners/archive-convert.ts";
 import { ArchiveError } from "#src/provisioners/archive-entry.ts";
 import type { ApiContext } from "./context.ts";
-import { tooLarge, UPLOAD_LIMIT } from "./http/body/body.ts";
+import { tooLarge, tooManyPieces, UPLOAD_LIMIT } from "./http/body/body.ts";
 import { callers, type UserCaller } from "./http/caller.ts";
 import { operation } from "./http/operation.ts";
 import { fails } from "./http/responses.ts";
@@ -93,10 +94,12 @@ const archiveType = (header: string | null): ArchiveType => {
 /** The body as it comes in; 413 as soon as it is known to be larger than the limit. */
 export async function* bounded(request: Request, limit: number): AsyncGenerator<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > limit) throw tooLarge(limit);
+  const count = new PieceCount();
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
     if (size > limit) throw tooLarge(limit);
+    if (count.take(chunk)) throw tooManyPieces();
     yield chunk;
   }
 }

@@ -1,6 +1,7 @@
 // HTTP/1.1 from the client's side over any two-way channel: requests one after the other, answers as they come, and upgrades. What the
 // server speaks with daemons and workspace apps through the tunnel (rules TN-8, TN-9). Bounds the head, never gathers a body.
 import { tooCostly } from "#base/json-cost.ts";
+import { ChunkDecoder } from "./chunk-decoder.ts";
 import type { Duplex } from "./duplex.ts";
 import { type BodyFraming, encodeHead, type HttpHead, parseHead, toFraming } from "./http-head.ts";
 import { Lookahead } from "./lookahead.ts";
@@ -20,7 +21,6 @@ export type HttpRequest = {
 };
 
 const MAX_HEAD = 64 * 1024;
-const MAX_CHUNK_LINE = 1024;
 const MAX_INTERIM = 8;
 
 /** An answer whose body may be read once. */
@@ -208,16 +208,14 @@ export class HttpConnection {
     if (framing.kind === "none") return wasRead();
     let complete = false;
     try {
-      const isChunked = framing.kind === "chunked";
-      for (let left = isChunked ? await this.#chunk() : toLength(framing); left > 0; ) {
-        const part = await this.#part(left);
+      const chunks = framing.kind === "chunked" ? new ChunkDecoder() : undefined;
+      for (let left = toLength(framing); chunks ? !chunks.isOver : left > 0; ) {
+        const part = chunks ? await this.#inChunks(chunks) : await this.#part(left);
         if (part === undefined && framing.kind === "close") break;
         if (part === undefined) throw new WireError("closed", "The answer was cut short.");
         left -= part.byteLength;
-        yield part;
-        if (left === 0 && isChunked) left = await this.#nextChunk();
+        if (part.byteLength > 0) yield part;
       }
-      if (isChunked) await this.#skipTrailers();
       complete = framing.kind !== "close";
     } finally {
       this.#finish(head, complete);
@@ -233,26 +231,17 @@ export class HttpConnection {
     return chunk.subarray(0, most);
   }
 
-  /** Bytes of the chunk that begins; 0 behind the last. */
-  async #chunk(): Promise<number> {
-    const line = await this.#stream.until("\r\n", MAX_CHUNK_LINE);
-    const [, size] = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?$/i.exec(line ?? "") ?? [];
-    if (size === undefined) throw this.#broken("The answer's chunks are malformed.");
-    return Number.parseInt(size, 16);
-  }
-
-  async #nextChunk(): Promise<number> {
-    if ((await this.#stream.until("\r\n", 0)) !== "") throw this.#broken("The answer's chunks are malformed.");
-    return this.#chunk();
-  }
-
-  /** Reads over what follows the last chunk. */
-  async #skipTrailers(): Promise<void> {
-    for (let left = MAX_HEAD; left > 0; ) {
-      const line = await this.#stream.until("\r\n", left);
-      if (line === undefined) throw new WireError("closed", "The answer was cut short.");
-      if (line === "") return;
-      left -= line.length + 2;
+  /** What is in the chunks that have come; undefined when the channel has ended. */
+  async #inChunks(decoder: ChunkDecoder): Promise<Uint8Array | undefined> {
+    const bytes = await this.#stream.read();
+    if (bytes === undefined) return undefined;
+    try {
+      const { payload, rest } = decoder.push(bytes);
+      this.#stream.unread(rest);
+      return payload;
+    } catch (error) {
+      this.close();
+      throw error;
     }
   }
 

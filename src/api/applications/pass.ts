@@ -1,6 +1,7 @@
 // One request on its way to an app and its answer on the way back: bodies stream as fast as the slower side takes them, and everything
 // ends when the client, the app, the caller's right or the server does (rules AX-6, AX-9, AX-15).
-import type { Timer } from "#base/clock.ts";
+import { unhurried } from "#base/body-pieces.ts";
+import type { Clock, Timer } from "#base/clock.ts";
 import { AppError } from "#base/errors.ts";
 import { log } from "#base/log.ts";
 import { type HttpResponse, WebSocketFrames, WireError } from "#src/wire/index.ts";
@@ -37,7 +38,7 @@ export const passOn = async (ctx: ApiContext, request: Request, passing: Passing
   const flow = new Flow(ctx, request, passing);
   try {
     if (headers.get("upgrade")?.toLowerCase() === "websocket") return await upgraded(ctx, request, passing, flow);
-    const asked = flow.asked(getBody(request, hasBody));
+    const asked = flow.asked(getBody(ctx.clock, request, hasBody));
     return await flow.answer(await ctx.agentHttp.request(passing.place.agent_id, asked));
   } catch (error) {
     flow.end();
@@ -48,10 +49,13 @@ export const passOn = async (ctx: ApiContext, request: Request, passing: Passing
   }
 };
 
-const getBody = ({ body, headers }: Request, hasBody: boolean) => {
+const getBody = (clock: Clock, { body, headers }: Request, hasBody: boolean) => {
   if (!hasBody || !body) return {};
   const length = headers.has("transfer-encoding") ? undefined : Number(headers.get("content-length"));
-  return { body: body as unknown as AsyncIterable<Uint8Array>, ...(length === undefined ? {} : { length }) };
+  return {
+    body: unhurried(clock, body as unknown as AsyncIterable<Uint8Array>),
+    ...(length === undefined ? {} : { length }),
+  };
 };
 
 const findTrouble = (error: unknown): Trouble | undefined => {

@@ -1,6 +1,7 @@
 // Bodies that are dear to look at: while they are refused, others are answered. Measured against a process of its own; the bound is
 // generous, for the machine may be busy, and yet below what such bodies would cost if they were taken.
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { connect } from "node:net";
 import { MAX_DEPTH, MAX_MEMBERS, MAX_VALUES, tooCostly } from "#base/json-cost.ts";
 import { Client } from "#src/client.ts";
 import { fetchDocument, operationsOf, pathWith, type Schema } from "#test/fuzz/operations.ts";
@@ -138,3 +139,24 @@ describe("the look before parsing", () => {
     expect(tooCostly(bytes(deep(MAX_DEPTH)))).toContain("deep");
   });
 });
+
+test("[HT-6] a body in chunks of one byte is refused after a thousand of them, one in larger chunks is taken", async () => {
+  const ask = async (body: string): Promise<string> => {
+    const socket = connect(Number(serve.url.port), serve.url.hostname);
+    const head = `POST /api/v2/users/login HTTP/1.1\r\nHost: ${serve.url.host}\r\nConnection: close\r\n`;
+    let answer = "";
+    socket.on("data", (bytes) => {
+      answer += bytes;
+    });
+    // A refused body is cut off while it is sent.
+    socket.on("error", () => {});
+    socket.write(`${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n${body}0\r\n\r\n`);
+    await new Promise((resolve) => socket.once("close", resolve));
+    return answer;
+  };
+  const wait = await longestWait(async () => expect(await ask("1\r\na\r\n".repeat(400_000))).toContain("small chunks"));
+  expect(wait).toBeLessThan(BOUND_MS);
+  const login = JSON.stringify({ email: ADMIN.email, password: ADMIN.password });
+  const inTens = login.match(/.{1,10}/g)?.map((part) => `${part.length.toString(16)}\r\n${part}\r\n`) ?? [];
+  expect(await ask(inTens.join(""))).toContain("session_token");
+}, 30_000);

@@ -1,5 +1,6 @@
 // Reading request bodies: JSON only, an object, and never more than the route's limit, also when the client does not say how much
 // it will send. A body is read only after its sender is known (rules HT-5 to HT-7, HT-24).
+import { PieceCount } from "#base/body-pieces.ts";
 import { AppError } from "#base/errors.ts";
 import { CHEAP_BYTES, tooCostly } from "#base/json-cost.ts";
 import { mustBeKnown } from "../caller.ts";
@@ -19,6 +20,12 @@ export const UPLOAD_LIMIT = 104_857_600;
 export const tooLarge = (limit: number): AppError =>
   new AppError("too_large", "Request body too large.", { detail: `Maximum request body size is ${limit} bytes.` });
 
+/** 400 for a body in thousands of chunks of a few bytes. */
+export const tooManyPieces = (): AppError =>
+  new AppError("invalid", "The request body comes in too many small chunks.", {
+    detail: "Send it with the header Content-Length, or in larger chunks.",
+  });
+
 /** The body's bytes. 413 as soon as more than `limit` have come in. */
 export const readBytes = async (request: Request, limit: number): Promise<Uint8Array<ArrayBuffer>> => {
   const encoding = request.headers.get("content-encoding");
@@ -32,9 +39,11 @@ export const readBytes = async (request: Request, limit: number): Promise<Uint8A
   // With a length Bun never hands out more than was declared.
   if (declared >= 0) return new Uint8Array(await request.arrayBuffer());
   const chunks: Uint8Array[] = [];
+  const count = new PieceCount();
   let size = 0;
   for await (const chunk of request.body ?? []) {
     size += chunk.byteLength;
+    if (count.take(chunk)) throw tooManyPieces();
     if (size > limit) throw tooLarge(limit);
     chunks.push(chunk);
   }

@@ -1,0 +1,104 @@
+// The chunks of an HTTP body: takes bytes as they come and gives what is in them, all chunks of one piece at a time, so that an app that answers in
+// chunks of one byte costs little more than another. Pure.
+import { WireError } from "./wire-error.ts";
+
+const MAX_SIZE_LINE = 1024;
+const MAX_TRAILERS = 64 * 1024;
+const NEWLINE = 10;
+const SIZE = /^([0-9a-f]{1,12})(?:[ \t]*;.*)?\r$/i;
+
+/** What a line that has begun belongs to; `data`: bytes of a chunk, `end`: what follows them. */
+type State = "size" | "data" | "end" | "trailers" | "over";
+
+export class ChunkDecoder {
+  #state: State = "size";
+  /** Bytes of the chunk that are still to come. */
+  #left = 0;
+  #line = "";
+  #trailers = 0;
+
+  /** The last chunk and its trailers have come. */
+  get isOver(): boolean {
+    return this.#state === "over";
+  }
+
+  /** Returns what the chunks have in them, and the bytes behind the body. Throws WireError. */
+  push(bytes: Uint8Array): { readonly payload: Uint8Array; readonly rest: Uint8Array } {
+    const payload = new Payload(bytes);
+    let at = 0;
+    while (at < bytes.byteLength && this.#state !== "over") {
+      if (this.#state === "data") {
+        const end = Math.min(bytes.byteLength, at + this.#left);
+        payload.add(at, end);
+        this.#left -= end - at;
+        at = end;
+        if (this.#left === 0) this.#state = "end";
+        continue;
+      }
+      const newline = bytes.indexOf(NEWLINE, at);
+      const end = newline === -1 ? bytes.byteLength : newline;
+      this.#grow(bytes, at, end);
+      at = end + 1;
+      if (newline !== -1) this.#endLine();
+    }
+    return { payload: payload.bytes, rest: bytes.subarray(at) };
+  }
+
+  #grow(bytes: Uint8Array, from: number, to: number): void {
+    const limit = this.#state === "trailers" ? MAX_TRAILERS - this.#trailers : MAX_SIZE_LINE;
+    if (this.#line.length + to - from > limit + 1) throw new WireError("too_large", "The head is too long.");
+    this.#line += Buffer.from(bytes.buffer, bytes.byteOffset + from, to - from).toString("latin1");
+  }
+
+  #endLine(): void {
+    const line = this.#line;
+    this.#line = "";
+    if (this.#state === "end") {
+      if (line !== "\r") throw malformed();
+      this.#state = "size";
+      return;
+    }
+    if (this.#state === "trailers") {
+      this.#trailers += line.length + 1;
+      if (line === "\r") this.#state = "over";
+      return;
+    }
+    const [, size] = SIZE.exec(line) ?? [];
+    if (size === undefined) throw malformed();
+    this.#left = Number.parseInt(size, 16);
+    this.#state = this.#left === 0 ? "trailers" : "data";
+  }
+}
+
+const malformed = (): WireError => new WireError("protocol", "The answer's chunks are malformed.");
+
+/** Parts of a piece, one behind the other; a single one is not copied. */
+class Payload {
+  readonly #source: Uint8Array;
+  #first: Uint8Array | undefined;
+  #joined: Uint8Array | undefined;
+  #length = 0;
+
+  constructor(source: Uint8Array) {
+    this.#source = source;
+  }
+
+  get bytes(): Uint8Array {
+    return this.#joined?.subarray(0, this.#length) ?? this.#first ?? new Uint8Array();
+  }
+
+  add(from: number, to: number): void {
+    const part = this.#source.subarray(from, to);
+    if (!this.#first) {
+      this.#first = part;
+      this.#length = part.byteLength;
+      return;
+    }
+    if (!this.#joined) {
+      this.#joined = new Uint8Array(this.#source.byteLength);
+      this.#joined.set(this.#first);
+    }
+    this.#joined.set(part, this.#length);
+    this.#length += part.byteLength;
+  }
+}

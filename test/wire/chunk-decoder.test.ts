@@ -1,0 +1,65 @@
+// HTTP chunks, however they are cut.
+import { expect, test } from "bun:test";
+import fc from "fast-check";
+import { ChunkDecoder } from "#src/wire/chunk-decoder.ts";
+
+const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);
+const text = (parts: readonly Uint8Array[]): string => Buffer.concat(parts).toString();
+
+/** What is in the chunks and what follows them, when the bytes come in pieces. */
+const decoded = (...pieces: string[]): [payload: string, rest: string, isOver: boolean] => {
+  const decoder = new ChunkDecoder();
+  const all = pieces.map((piece) => decoder.push(bytes(piece)));
+  return [text(all.map(({ payload }) => payload)), text(all.map(({ rest }) => rest)), decoder.isOver];
+};
+const failure = (...pieces: string[]): string => {
+  try {
+    decoded(...pieces);
+    return "";
+  } catch (error) {
+    return (error as Error).message;
+  }
+};
+
+test("[TN-8] chunks of any size, cut anywhere, are what was sent, and what follows is left", () => {
+  fc.assert(
+    fc.property(fc.array(fc.string({ minLength: 1, maxLength: 40 })), fc.array(fc.nat(300)), (parts, cuts) => {
+      const chunks = parts.map((part) => {
+        const size = bytes(part).byteLength.toString(16);
+        return `${size}; name="a"\r\n${part}\r\n`;
+      });
+      const whole = Buffer.from(`${chunks.join("")}0\r\nx: y\r\n\r\nHTTP/1.1`);
+      const places = [...new Set(cuts.map((cut) => cut % whole.length))].sort((a, b) => a - b);
+      const decoder = new ChunkDecoder();
+      const all = [...places, whole.length].map((end, i) => {
+        const from = i === 0 ? 0 : (places[i - 1] as number);
+        return decoder.isOver
+          ? { payload: new Uint8Array(), rest: whole.subarray(from, end) }
+          : decoder.push(whole.subarray(from, end));
+      });
+      expect(text(all.map(({ payload }) => payload))).toBe(parts.join(""));
+      expect(text(all.map(({ rest }) => rest))).toBe("HTTP/1.1");
+      expect(decoder.isOver).toBe(true);
+    }),
+  );
+});
+
+test("[TN-8] chunks of one byte come together, and malformed or endless ones are refused", () => {
+  const decoder = new ChunkDecoder();
+  const { payload } = decoder.push(bytes("1\r\na\r\n".repeat(40_000)));
+  expect([payload.byteLength, decoder.isOver]).toEqual([40_000, false]);
+  expect(decoded("0\r\n\r\n")).toEqual(["", "", true]);
+  for (const bad of ["\r\n", "x\r\n", "-1\r\n", "1\na\r\n", "1\r\nab\r\n", "1\r\na\n", "1 2\r\n"]) {
+    expect([bad, failure(bad)]).toEqual([bad, "The answer's chunks are malformed."]);
+  }
+  expect(failure("0".repeat(2_000))).toBe("The head is too long.");
+  expect(
+    failure(
+      "0\r\n",
+      ..."x"
+        .repeat(70)
+        .split("")
+        .map(() => `${"y: z".repeat(250)}\r\n`),
+    ),
+  ).toBe("The head is too long.");
+});
