@@ -31,7 +31,7 @@ const describe = async (root: string) =>
 
 /** Returns the text of `db/schema/index.ts`. */
 export const printIndex = async (): Promise<string> => {
-  const lines = [...(await readSchema(ROOT)).keys()].map((file) => ["export * from ", JSON.stringify(`./${file}`), ";"].join(""));
+  const lines = [...(await readSchema(ROOT)).keys()].map((file) => `export * from ${JSON.stringify(`./${file}`)};`);
   return ["// Every table. Written by `bun run migration` from the files of this folder.", ...lines, ""].join("\n");
 };
 
